@@ -3,12 +3,13 @@
 A preferred election loses nothing, because it elects a replica that is in sync. An unclean election is for
 partitions without a leader whose in-sync replicas are all gone: it elects another replica, and records that
 only the in-sync replicas have are lost. So it must be requested for each topic, and the possible loss is
-printed first.
+printed first. Without the store it also ends a leader's wait for the history in the remote store.
 """
 
 import argparse
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from sparklog.cli.command import DONE, FAILED, Command, UsageError
@@ -17,7 +18,7 @@ from sparklog.cli.progress import patience, say
 from sparklog.cli.table import render_table
 from sparklog.cli.topic_names import check_partition, topic_name, topic_wanted
 from sparklog.cli.values import partition_number
-from sparklog.client.admin import UNKNOWN_TOPIC_WAIT_MS
+from sparklog.client.admin import UNKNOWN_TOPIC_WAIT_MS, Admin
 from sparklog.client.changes import ClusterChanges, Refusals
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata import ClusterMetadata
@@ -41,6 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="where a partition has no leader, let any live replica lead; loses what only the others had",
     )
+    parser.add_argument(
+        "--without-store",
+        action="store_true",
+        help="with --unclean, also where a leader waits for the remote store: gives up what that alone has",
+    )
     parser.add_argument("--topic", type=topic_name, metavar="T", help="partitions of this topic")
     parser.add_argument("--partition", type=partition_number, metavar="P", help="this one of --topic alone")
     parser.add_argument("--all", action="store_true", help="all partitions of all topics")
@@ -57,6 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> None:
     if arguments.unclean and arguments.topic is None:
         raise UsageError("--unclean may lose records: say of which topic, with --topic T")
+    if arguments.without_store and not arguments.unclean:
+        raise UsageError("--without-store may lose records: give it together with --unclean")
     if arguments.topic is None and not arguments.all:
         raise UsageError("which partitions? give --topic T, or --all")
     if arguments.topic is not None and arguments.all:
@@ -70,22 +78,29 @@ def elect(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
     before = cluster.metadata(None)
     if arguments.unclean and partitions is not None:
         _warn_of_losses(before, partitions)
+        if arguments.without_store:
+            _warn_of_history(cluster, partitions)
     with patience("electing leaders"):
-        elected, refused = _elected(cluster, partitions, unclean=arguments.unclean)
+        elected, refused = _elected(cluster, partitions, arguments)
     _show(arguments, _after(cluster, before, elected), elected, refused)
     failed = [error for error in refused.values() if error.code is not ErrorCode.election_not_needed]
     return FAILED if failed else DONE
 
 
 def _elected(
-    cluster: ClusterClient, partitions: Sequence[TopicPartition] | None, *, unclean: bool
+    cluster: ClusterClient, partitions: Sequence[TopicPartition] | None, arguments: argparse.Namespace
 ) -> tuple[list[TopicPartition], Refusals]:
     """Elected and refused. An unclean election needs a replica's report, which follows a broker's start."""
+    demand = partial(
+        ClusterChanges(cluster).elect_leaders,
+        unclean=arguments.unclean,
+        without_store=arguments.without_store,
+    )
     deadline = cluster.deadline(REPORTS_WAIT_MS)
-    elected, refused = ClusterChanges(cluster).elect_leaders(partitions, unclean=unclean)
+    elected, refused = demand(partitions)
     while not deadline.is_over and (unreported := _unreported(cluster.metadata(None), refused)):
         cluster.wait(POLL_MS)
-        more, still_refused = ClusterChanges(cluster).elect_leaders(unreported, unclean=unclean)
+        more, still_refused = demand(unreported)
         elected += more
         refused = {one: why for one, why in refused.items() if one not in unreported} | still_refused
     return elected, refused
@@ -145,6 +160,21 @@ def _warn_of_losses(seen: ClusterMetadata, partitions: Sequence[TopicPartition])
             f"warning: {partition}: in sync are {list(state.isr)}, alive {live}; acknowledged "
             f"records that only {list(state.isr)} have will be lost, also when they return"
         )
+
+
+def _warn_of_history(cluster: ClusterClient, partitions: Sequence[TopicPartition]) -> None:
+    """Name the offsets that are given up, as far as leaders know them."""
+    topic = partitions[0].topic
+    wanted = {partition.partition for partition in partitions}
+    for described in Admin(cluster).describe_topics([topic])[0].partitions:
+        share = described.remote
+        if described.partition not in wanted or share is None:
+            continue
+        what = "what its history in the remote store has"
+        if share.start_offset >= 0:
+            what = f"of offsets {share.start_offset} to {share.end_offset - 1} in the remote store"
+        why = f" ({share.trouble})" if share.trouble else ""
+        say(f"warning: {topic}-{described.partition}: {what} beyond the leader's log is given up{why}")
 
 
 def _show(

@@ -159,9 +159,13 @@ class ClusterChanges:
         partitions: Iterable[TopicPartition] | None = None,
         *,
         unclean: bool = False,
+        without_store: bool = False,
         timeout_ms: int = 30_000,
     ) -> tuple[list[TopicPartition], Refusals]:
-        """Elect preferred replicas, or any live replica where no leader is; (elected, refused)."""
+        """Elect preferred replicas, or any live replica where no leader is; (elected, refused).
+        ``without_store``: an unclean election also ends a leader's wait for the remote store, and gives up
+        what that has beyond the leader's log.
+        """
         request = ElectLeadersRequest(
             election_type=ElectionType.unclean if unclean else ElectionType.preferred,
             topic_partitions=None
@@ -171,6 +175,7 @@ class ClusterChanges:
                 for topic, numbers in _by_topic(partitions).items()
             ],
             timeout_ms=timeout_ms,
+            without_store=1 if without_store else -1,
         )
         response: ElectLeadersResponse = self._cluster.call_controller(request, _whole_error)
         _check(response.error_code, None, "the election")

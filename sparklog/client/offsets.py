@@ -95,8 +95,8 @@ def local_starts(
     topic_partitions: Sequence[TopicPartition],
     deadline: Deadline,
 ) -> dict[TopicPartition, tuple[int, RemoteShare | None]]:
-    """Where each log begins on its leader's disk, -1 if that does not answer; and what a remote store has,
-    None for a topic that is in none.
+    """Where each log begins on its leader's disk, -1 if that does not answer or waits for the store; and what
+    a remote store has, None for a topic that is in none.
     """
     timestamps_ms = dict.fromkeys(topic_partitions, EARLIEST_LOCAL_TIMESTAMP)
 
@@ -114,13 +114,18 @@ def _read_shares(
     response: ListOffsetsResponse,
 ) -> dict[TopicPartition, Answer[tuple[int, RemoteShare | None]]]:
     return {
-        TopicPartition(topic.name, one.partition_index): (
-            one.error_code,
-            (one.offset, _share(one)) if one.error_code is ErrorCode.none else None,
-        )
+        TopicPartition(topic.name, one.partition_index): _answer_about_store(one)
         for topic in response.topics
         for one in topic.partitions
     }
+
+
+def _answer_about_store(one: ListOffsetsPartitionResponse) -> Answer[tuple[int, RemoteShare | None]]:
+    """A leader that waits for the store has no offset to give, and says why."""
+    waits = one.error_code is ErrorCode.offset_not_available and bool(one.remote_trouble)
+    if one.error_code is ErrorCode.none or waits:
+        return ErrorCode.none, (one.offset, _share(one))
+    return one.error_code, None
 
 
 def _share(answer: ListOffsetsPartitionResponse) -> RemoteShare | None:

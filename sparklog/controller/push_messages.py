@@ -156,6 +156,7 @@ def _role(
         is_new=is_new,
         min_insync_replicas=state.min_insync_replicas,
         lost_in_epoch=state.lost_in_epoch,
+        store_given_up_in_epoch=state.store_given_up_in_epoch,
     )
 
 

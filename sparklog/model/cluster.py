@@ -101,6 +101,8 @@ class PartitionState:
     """The min ISR of this leader epoch: the topic's setting when the epoch began."""
     lost_in_epoch: LeaderEpoch = LeaderEpoch(-1)
     """The last leader epoch whose leader may have lacked acknowledged records; -1 if there was none."""
+    store_given_up_in_epoch: LeaderEpoch = LeaderEpoch(-1)
+    """The last leader epoch that an operator let begin without the remote store; -1 if there was none."""
 
     @property
     def has_leader(self) -> bool:

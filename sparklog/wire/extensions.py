@@ -65,6 +65,9 @@ _REMOTE_SHARE: Final = Extension(5_016, "remote_share", "int64 array")
 _REMOTE_TROUBLE: Final = Extension(5_017, "remote_trouble", "string")
 _HAS_LEFT: Final = Extension(5_018, "has_left", "int64")
 
+_WITHOUT_STORE: Final = Extension(5_020, "without_store", "int64")
+_STORE_GIVEN_UP: Final = Extension(5_021, "store_given_up_in_epoch", "int64")
+
 EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = MappingProxyType(
     {
         (0, "request", "ProduceRequest"): (_PAYLOAD_KINDS,),
@@ -79,7 +82,7 @@ EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = 
         (3, "response", "MetadataResponseBroker"): (_HAS_LEFT,),
         (3, "response", "MetadataResponsePartition"): (_LOST_IN_EPOCH,),
         (4, "request", "LeaderAndIsrTopicState"): (_CONFIGS,),
-        (4, "request", "LeaderAndIsrPartitionState"): (_MIN_INSYNC_REPLICAS, _LOST_IN_EPOCH),
+        (4, "request", "LeaderAndIsrPartitionState"): (_MIN_INSYNC_REPLICAS, _LOST_IN_EPOCH, _STORE_GIVEN_UP),
         (4, "response", "LeaderAndIsrPartitionError"): (_LAST_EPOCH, _LOG_END_OFFSET),
         (5, "request", "StopReplicaTopicState"): (_TOPIC_ID,),
         (6, "request", "UpdateMetadataRequest"): (_DYNAMIC_CONFIGS, _DEFAULT_CONFIGS, _PUSH),
@@ -88,6 +91,7 @@ EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = 
         (6, "request", "UpdateMetadataBroker"): (_BROKER_EPOCH,),
         (18, "response", "ApiVersionsResponse"): (_OWN_APIS,),
         (24, "request", "AddPartitionsToTxnTopic"): (_TOPIC_ID,),
+        (43, "request", "ElectLeadersRequest"): (_WITHOUT_STORE,),
     }
 )
 """By API key, direction and the name of the message class that carries them."""

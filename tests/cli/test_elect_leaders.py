@@ -1,10 +1,14 @@
 """Leaders elected on demand: preferred ones without loss, any at all where nobody leads."""
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
+from sparklog.client.admin import Admin
+from sparklog.client.offsets import RemoteShare
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -79,6 +83,7 @@ def test_an_unclean_election_says_first_what_may_be_lost_and_ends_the_silence(ad
         ("", "which partitions? give --topic T, or --all"),
         ("--unclean", "--unclean may lose records: say of which topic, with --topic T"),
         ("--unclean --all", "--unclean may lose records: say of which topic, with --topic T"),
+        ("--without-store --topic t", "--without-store may lose records: give it together with --unclean"),
         ("--topic t --all", "both --topic t and --all are given; choose one"),
         ("--partition 1 --all", "--partition 1 of which topic? give --topic T"),
         ("--preferred --unclean --topic t", "not allowed with argument --preferred"),
@@ -96,3 +101,14 @@ def test_a_partition_that_is_not_there_is_named(administer, cluster):
     assert (ran.status, ran.err) == (
         FAILED, "sparklog: --partition 4: topic 'events' has only partition 0\n",
     )  # fmt: skip
+
+
+def test_giving_up_a_store_names_the_offsets_first(administer, cluster, monkeypatch):
+    cluster.create_topic("events", replication_factor=1)
+    share = RemoteShare(0, 720, 9_000, trouble="the store is away")
+    described = [replace(one, remote=share) for one in cluster.partitions("events")]
+    monkeypatch.setattr(Admin, "describe_topics", lambda *_: [SimpleNamespace(partitions=described)])
+    ran = administer("elect-leaders --unclean --without-store --topic events")
+    assert "events-0: of offsets 0 to 719 in the remote store beyond the leader's log is given up" in ran.err
+    assert "(the store is away)" in ran.err
+    assert ran.out.splitlines()[1].split()[-2:] == ["not", "needed"], "nothing was lost here"

@@ -1,14 +1,18 @@
-"""Unclean elections of a topic whose disks hold the last segments only: what nobody has any more is passed
-over, and what anybody has is read.
+"""Unclean elections of a topic whose disks hold the last segments only. The store counts as a replica; where
+an operator gives it up, what nobody has any more is passed over, and what anybody has is read.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from sparklog.broker.tiering.history_questions import HistoryQuestions
+from sparklog.client.changes import ClusterChanges
 from sparklog.model import ids
+from sparklog.remote.store import Failure, RemoteStoreError
 from sparklog.storage.log import Log
 from sparklog.testing import InProcessCluster
 from tests.waiting import until
@@ -80,6 +84,47 @@ def elect_uncleanly(cluster: InProcessCluster, broker: int, dead: int) -> None:
     assert cluster.wait_for_leader("t", other_than=dead) == broker
 
 
+def elect_without_store(cluster: InProcessCluster, broker: int, dead: int) -> None:
+    """The store does not answer until an operator has given it up."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HistoryQuestions, "_store", refuse)
+        elect_uncleanly(cluster, broker, dead)
+        until(lambda: waits_for_store(cluster, broker))
+        demanded = ClusterChanges(cluster.client).elect_leaders([TP], unclean=True, without_store=True)
+        assert demanded == ([TP], {})
+        until(lambda: not waits_for_store(cluster, broker))
+
+
+def refuse(*_: object) -> NoReturn:
+    raise RemoteStoreError(Failure.AWAY, "the store is away")
+
+
+def waits_for_store(cluster: InProcessCluster, broker: int) -> bool:
+    partition = cluster.brokers[broker]._replicas.get(TP)
+    return partition is not None and partition.awaits_history
+
+
+def test_an_unclean_election_loses_nothing_of_what_the_store_has(cluster: InProcessCluster) -> None:
+    """The new leader's log begins anew where the history ends; its own short log is given up."""
+    cluster.create_topic("t", configs=TIERED)
+    values = fill(cluster, 12, "a")
+    late = cluster.wait_for_leader("t")
+    early = 3 - late
+    cluster.wait_for_isr("t", 2)
+    cluster.kill(early)
+    values += fill(cluster, 28, "b")
+    copied = wait_until_moved(log_of(cluster, late), 30)
+    elect_uncleanly(cluster, early, dead=late)
+    more = fill(cluster, 20, "c")
+    expected = [*values[:copied], *more]
+    assert read_all(cluster, 0, len(expected)) == list(enumerate(expected))
+    cluster.revive(late)
+    cluster.wait_for_isr("t", 2)
+    cluster.shut_down(early)
+    assert cluster.wait_for_leader("t", other_than=early) == late
+    assert read_all(cluster, 0, len(expected)) == list(enumerate(expected))
+
+
 def test_what_two_unclean_elections_lost_is_passed_over_and_the_history_before_it_stays(
     cluster: InProcessCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -92,11 +137,11 @@ def test_what_two_unclean_elections_lost_is_passed_over_and_the_history_before_i
     cluster.kill(early)
     values += fill(cluster, 28, "b")
     hole_end = wait_until_moved(log_of(cluster, late), 30)
-    elect_uncleanly(cluster, early, dead=late)
+    elect_without_store(cluster, early, dead=late)
     until(lambda: log_of(cluster, early).log_end_offset == 12)
     fill(cluster, 28, "lost again ")
     wait_until_moved(log_of(cluster, early), 30)
-    elect_uncleanly(cluster, late, dead=early)
+    elect_without_store(cluster, late, dead=early)
     expected = list(enumerate(values))
     expected = expected[:12] + expected[hole_end:]
     assert read_all(cluster, 0, 40) == expected
@@ -123,10 +168,10 @@ def test_a_log_that_shares_nothing_with_the_store_begins_with_its_disk(cluster: 
     cluster.kill(early)
     values = fill(cluster, 30, "b")
     start = wait_until_moved(log_of(cluster, late), 20)
-    elect_uncleanly(cluster, early, dead=late)
+    elect_without_store(cluster, early, dead=late)
     fill(cluster, 30, "lost again ")
     wait_until_moved(log_of(cluster, early), 20)
-    elect_uncleanly(cluster, late, dead=early)
+    elect_without_store(cluster, late, dead=early)
     until(lambda: log_of(cluster, late).log_start_offset == start)
     assert read_all(cluster, start, 30) == list(enumerate(values))[start:]
     values += fill(cluster, 20, "c")

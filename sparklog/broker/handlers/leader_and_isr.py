@@ -109,4 +109,5 @@ def _state(state: LeaderAndIsrPartitionState) -> PartitionState:
         removing=broker_ids(state.removing_replicas),
         min_insync_replicas=state.min_insync_replicas,
         lost_in_epoch=LeaderEpoch(state.lost_in_epoch),
+        store_given_up_in_epoch=LeaderEpoch(state.store_given_up_in_epoch),
     )

@@ -10,7 +10,8 @@ before that offset; and if a remote store has what is before it, where that begi
 remote store a log has two starts: "earliest" is the one of the whole log, "earliest local" that of what is on
 the leader's disk.
 
-Who asks for that start as a consumer is told what the remote store has, as the leader's copier last saw it.
+A consumer that asks for that start also gets what the remote store has, as the leader's copier last saw it. A
+leader that waits for the store answers that beside OFFSET_NOT_AVAILABLE, with the reason.
 
 A search by time begins in the remote store, if that has records that are not on disk: the request is parked
 until the store has answered. The greatest timestamp is that of the records on disk, as in Kafka.
@@ -67,6 +68,7 @@ class Found:
     history: EarlierHistory | None = None
     share: StoreShare | None = None
     time: HistoryTime | None = None
+    error: ErrorCode = ErrorCode.none
 
 
 def handle(call: Call, request: ListOffsetsRequest) -> None:
@@ -146,6 +148,7 @@ def _answer(
         epochs=() if history is None else tuple(number for entry in history.epochs for number in entry),
         remote_share=() if found.share is None else found.share.figures,
         remote_trouble="" if found.share is None else found.share.trouble,
+        error_code=found.error,
     )
 
 
@@ -177,11 +180,13 @@ def _look_up(
         return record[0]
 
     offset = partition.leader_offset(asked.current_leader_epoch, choose)
-    if isinstance(offset, ErrorCode):
-        return offset
-    found.offset = offset
     if asked.timestamp == EARLIEST_LOCAL_TIMESTAMP and replica_id == CONSUMER:
         found.share = partition.store_share
+    if isinstance(offset, ErrorCode):
+        if found.share is None or offset is not ErrorCode.offset_not_available:
+            return offset
+        return Found(share=found.share, error=offset)
+    found.offset = offset
     return found
 
 

@@ -11,7 +11,7 @@ the first of a run it is an error, so that everything before and after it can be
 import logging
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -160,10 +160,7 @@ class StoredSegments:
             if known is not None:
                 self._indexes.move_to_end(segment.rest_name)
                 return known
-        try:
-            _, entries = open_rest_object(self._reads(segment.rest_name), segment.rest_size)
-        except CorruptBatch as error:
-            raise CorruptBatch(f"{segment.rest_name}: {error}") from error
+        entries = index_of(self.store, segment)
         with self.guard:
             if segment.rest_name not in self._indexes:
                 self._indexes[segment.rest_name] = entries
@@ -172,25 +169,51 @@ class StoredSegments:
                 self._entry_count -= len(self._indexes.popitem(last=False)[1])
         return entries
 
-    def _reads(self, name: str) -> Read:
-        return lambda start, length: self.store.read(name, start, length)
-
     def _batches(self, segment: StoredSegment, chosen: Sequence[Entry]) -> list[bytes]:
-        """The batches up to the first that is damaged; CorruptBatch if that is the first of all."""
-        parts = [(entry.position, entry.length) for entry in chosen]
-        bodies = [(one.body_position, one.body_length) for one in chosen if one.place == Place.SPLIT]
-        rest = _Stretches(self._reads(segment.rest_name), parts)
-        arrow = _Stretches(self._reads(segment.arrow_name), bodies)
-        batches: list[bytes] = []
-        for entry in chosen:
-            try:
-                batches.append(rebuild(entry, rest.read, arrow.read))
-            except CorruptBatch as error:
-                if not batches:
-                    raise CorruptBatch(f"{segment.rest_name} or {segment.arrow_name}: {error}") from error
-                logger.warning("%s or %s: %s", segment.rest_name, segment.arrow_name, error)
-                break
-        return batches
+        return _batches(self.store, segment, chosen)
+
+
+def index_of(store: RemoteStore, segment: StoredSegment) -> list[Entry]:
+    """The places of all batches in a segment's objects; CorruptBatch with the object if it is damaged."""
+    try:
+        return open_rest_object(_reads(store, segment.rest_name), segment.rest_size)[1]
+    except CorruptBatch as error:
+        raise CorruptBatch(f"{segment.rest_name}: {error}") from error
+
+
+def batches_in(
+    store: RemoteStore, segment: StoredSegment, entries: Sequence[Entry], size: int
+) -> Iterator[bytes]:
+    """The batches of these places, about ``size`` bytes of them in memory at a time; CorruptBatch at the
+    first that is damaged.
+    """
+    done = 0
+    while done < len(entries):
+        batches = _batches(store, segment, _within(entries[done:], size))
+        yield from batches
+        done += len(batches)
+
+
+def _batches(store: RemoteStore, segment: StoredSegment, chosen: Sequence[Entry]) -> list[bytes]:
+    """The batches up to the first that is damaged; CorruptBatch if that is the first of all."""
+    parts = [(entry.position, entry.length) for entry in chosen]
+    bodies = [(one.body_position, one.body_length) for one in chosen if one.place == Place.SPLIT]
+    rest = _Stretches(_reads(store, segment.rest_name), parts)
+    arrow = _Stretches(_reads(store, segment.arrow_name), bodies)
+    batches: list[bytes] = []
+    for entry in chosen:
+        try:
+            batches.append(rebuild(entry, rest.read, arrow.read))
+        except CorruptBatch as error:
+            if not batches:
+                raise CorruptBatch(f"{segment.rest_name} or {segment.arrow_name}: {error}") from error
+            logger.warning("%s or %s: %s", segment.rest_name, segment.arrow_name, error)
+            break
+    return batches
+
+
+def _reads(store: RemoteStore, name: str) -> Read:
+    return lambda start, length: store.read(name, start, length)
 
 
 def _refuse_later(cut: HistoryCut, wanted: HistoryRange, offset: int) -> None:

@@ -28,6 +28,11 @@ def broker_metrics(replicas: ReplicaManager, proposals: IsrProposalSender) -> li
             sum(partition.is_under_min_isr for partition in partitions),
         ),
         gauge(
+            "sparklog_broker_partitions_awaiting_history",
+            "Partitions led here that serve nobody before their logs were compared with the remote store.",
+            sum(partition.awaits_history for partition in partitions),
+        ),
+        gauge(
             "sparklog_broker_last_stable_offset_lag_max",
             "Offsets between last stable offset and high watermark, of the partition led here with the most.",
             max((one.unstable_offsets for one in partitions if one.is_leader), default=0),

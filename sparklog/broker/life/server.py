@@ -41,7 +41,7 @@ from sparklog.broker.life.options import BrokerOptions
 from sparklog.broker.life.registration import Registration
 from sparklog.broker.life.replication import Replication, ReplicationPorts
 from sparklog.broker.life.request_metrics import connection_metrics, request_metrics
-from sparklog.broker.life.tiering import Tiering, history_metrics, tiering_metrics
+from sparklog.broker.life.tiering import Tiering, history_metrics, start_questions, tiering_metrics
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.metadata.departed_brokers import DepartedBrokers
@@ -50,6 +50,7 @@ from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.tiering.copier import CopyStatistics
+from sparklog.broker.tiering.history_questions import HistoryQuestions, QuestionPorts
 from sparklog.broker.to_controller.controller_link import ControllerLink
 from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.model.cluster import Broker, Node
@@ -262,6 +263,11 @@ class BrokerServer:
 
     def _start_tiering(self, context: BrokerContext) -> None:
         if not self._config.get_str("remote.log.storage.url"):
+            ports = QuestionPorts(
+                self._registration.zookeeper, None, "", self._registration.cluster_id, self._clock
+            )
+            questions = HistoryQuestions(context.replicas.partitions, ports, loops=1)
+            start_questions(self._zookeeper_loops, questions, context.replicas)
             return
         tiering = Tiering(
             context.replicas,

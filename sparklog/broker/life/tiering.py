@@ -3,6 +3,7 @@
 import threading
 import uuid
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from sparklog.broker.history.reader import Counts, HistoryReader
@@ -13,6 +14,7 @@ from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.tiering.catalog import ManifestCatalog
 from sparklog.broker.tiering.copier import CopierPorts, CopyStatistics, CopyStopped, RemoteCopier
 from sparklog.broker.tiering.deletion import TieredDeletion
+from sparklog.broker.tiering.history_questions import HistoryQuestions, QuestionPorts
 from sparklog.broker.waiting.history_fetches import HistoryFetches
 from sparklog.core.compaction import Throttle
 from sparklog.model.config import BrokerConfig
@@ -46,7 +48,7 @@ class Tiering:
         self._clock = clock
         self._stopping = threading.Event()
         self._store_stop = Stop()
-        self._loops = LoopThreads(no_calls)
+        self._loops, self._question_loops = LoopThreads(no_calls), LoopThreads(no_calls)
         self._throttle = _throttle(settings.now)
         settings.on_change(self._set_rate)
         self.copier = RemoteCopier(
@@ -68,6 +70,9 @@ class Tiering:
         self._threads = ThreadExecutor(
             name=f"broker-{broker}-history", threads=settings.at_start.get_int("remote.log.reader.threads")
         )
+        self.questions = HistoryQuestions(
+            replicas.partitions, QuestionPorts(zookeeper, store, self._url, cluster_id, clock)
+        )
         catalog = ManifestCatalog(zookeeper, store, clock, ports.new_guard())
         self.reader = HistoryReader(
             StoredSegments(store, catalog, ports.new_guard()),
@@ -77,6 +82,7 @@ class Tiering:
             settings.at_start.get_int("remote.log.reader.max.pending.tasks"),
             self.copier.suspect,
         )
+        self._replicas = replicas
         self._fetches = replicas.fetches
         self._history = HistoryFetches(
             ports, self.reader, settings.at_start.get_int("remote.fetch.max.wait.ms")
@@ -86,6 +92,7 @@ class Tiering:
         self._fetches.history = self._history
         self._loops.start("remote-copier", self.copier.loop)
         self._loops.start("remote-deletion", self.deletion.loop)
+        start_questions(self._question_loops, self.questions, self._replicas)
 
     def close(self) -> None:
         """Stop in the middle of an upload, which leaves nothing behind that counts.
@@ -95,8 +102,10 @@ class Tiering:
         self._stopping.set()
         self._fetches.history = None
         self.reader.close()
+        self._question_loops.close(0)
         self._loops.close(STORE_STOP_S)
         self._store_stop.give()
+        self._question_loops.close()
         self._loops.close()
         self._threads.stop()
 
@@ -120,6 +129,13 @@ class Tiering:
         pause_ms = self._throttle.pause_ms(done_bytes, self._clock.monotonic_ms())
         if self._stopping.wait(pause_ms / 1_000):
             raise CopyStopped("the broker stops in the middle of an upload")
+
+
+def start_questions(loops: LoopThreads, questions: HistoryQuestions, replicas: ReplicaManager) -> None:
+    """Ask from now on, also for partitions that led before."""
+    replicas.leadership.add_listener(questions)
+    for number in range(questions.loops):
+        loops.start(f"history-questions-{number}", partial(questions.loop, number))
 
 
 def _throttle(config: BrokerConfig) -> Throttle:

@@ -5,7 +5,7 @@ of its members in every partition. Each is judged alone: one that is refused kee
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from sparklog.broker.partition.answers import AppendResult, objected
 from sparklog.broker.partition.batches import Batches, stamp_all
@@ -25,6 +25,11 @@ from sparklog.records.control import build_marker
 from sparklog.records.envelope import BatchHeader, parse_header
 from sparklog.storage.log import Log
 from sparklog.storage.snapshots import producer_batch
+
+AWAITS_HISTORY: Final = (
+    "the leader's log is being compared with its history in the remote store, because an election may have "
+    "lost records; `sparklog topics describe` says what that waits for"
+)
 
 
 class Marker(NamedTuple):
@@ -97,7 +102,7 @@ class LeaderAppend:
     ) -> AppendResult:
         leader = self._leader_in(leader_epoch)
         if isinstance(leader, AppendResult):
-            if leader.error is ErrorCode.not_leader_or_follower:
+            if leader.error in (ErrorCode.not_leader_or_follower, ErrorCode.not_enough_replicas):
                 self._gate.note_refused(batches)
             return leader
         objection = self._gate.check(records, batches, origin, leader, guard, connection)
@@ -152,7 +157,7 @@ class LeaderAppend:
         return AppendResult(ErrorCode.not_enough_replicas, message=why) if why else None
 
     def _leader_in(self, leader_epoch: int | None) -> Leader | AppendResult:
-        """The machine that may append, by the first three rules."""
+        """The machine that may append, by the first four rules."""
         leader = self._replica.leader
         if self._log_guard.is_offline:
             return AppendResult(ErrorCode.kafka_storage_error)
@@ -161,6 +166,9 @@ class LeaderAppend:
         if self._log.corruption is not None and self._log.corruption.ends_log:
             reason = f"the log of this only replica is damaged: {self._log.corruption.reason}"
             return AppendResult(ErrorCode.kafka_storage_error, message=reason)
+        if leader.awaits_history:
+            # Says that the batch is not in the log, and clients send it again until their own time-out.
+            return AppendResult(ErrorCode.not_enough_replicas, message=AWAITS_HISTORY)
         return leader
 
     def _append_new(

@@ -19,8 +19,9 @@ from sparklog.broker.partition.answers import (
     ReadResult,
     StoreShare,
 )
-from sparklog.broker.partition.batches import Batches, begins_within, continuing, whole
+from sparklog.broker.partition.batches import Batches
 from sparklog.broker.partition.corruption import settle_corruption, should_hand_over
+from sparklog.broker.partition.follower_append import FollowerAppend
 from sparklog.broker.partition.leader_append import AppendedMarkers, LeaderAppend, Marker
 from sparklog.broker.partition.log_guard import LogGuard
 from sparklog.broker.partition.producer_gate import ProducerGate
@@ -32,11 +33,11 @@ from sparklog.broker.partition.reading import (
     read_as_follower,
     read_as_leader,
 )
-from sparklog.core.replication.actions import OutwardEffect, RestartAt, WakeFetch
+from sparklog.core.replication.actions import OutwardEffect, WakeFetch
 from sparklog.core.replication.epoch_history import EarlierHistory
 from sparklog.core.replication.follower import FetchPosition
 from sparklog.core.replication.isr import committed_isr, effective_isr
-from sparklog.core.replication.leader import NOBODY_WAITS, Diverging, IsrReply, Leader
+from sparklog.core.replication.leader import NOBODY_WAITS, Beginning, Diverging, IsrReply, Leader
 from sparklog.core.replication.read_replica import closest_replica
 from sparklog.core.replication.replica import Replica
 from sparklog.core.transaction.producer_state import ProducerStates
@@ -44,7 +45,7 @@ from sparklog.core.transaction.verification import VerificationGuard
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode, SparklogError
-from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
+from sparklog.model.ids import NO_EPOCH, BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.ports import Guard
 from sparklog.model.time import Clock, MonotonicMs
 from sparklog.storage.log import Log
@@ -98,6 +99,7 @@ class Partition:
         self._leader_append = LeaderAppend(
             log, replica, self.log_guard, self._gate, clock, partial(why_no_room, replica.topic_partition)
         )
+        self._follower_append = FollowerAppend(log, replica, self.log_guard)
 
     # Properties that need no step
 
@@ -133,6 +135,30 @@ class Partition:
 
     def note_store_share(self, share: StoreShare) -> None:
         self._store_share = share
+
+    @property
+    def awaits_history(self) -> bool:
+        """Whether it leads, and serves nobody before its log was compared with the history in the store."""
+        leader = self._replica.leader
+        return leader is not None and leader.awaits_history
+
+    @property
+    def store_given_up_in_epoch(self) -> int:
+        """As ``PartitionState``; -1 if another replica leads."""
+        leader = self._replica.leader
+        return NO_EPOCH if leader is None else leader.store_given_up_in_epoch
+
+    def on_history(self, leader_epoch: int, beginning: Beginning | None) -> bool:
+        """The comparison's outcome, as ``Leader.on_history``; False if it is of another leader epoch."""
+        with self.log_guard.step:
+            leader = self._replica.leader
+            if leader is None or not leader.awaits_history or leader.leader_epoch != leader_epoch:
+                return False
+            self.log_guard.apply(leader.on_history(beginning))
+            if self.log_guard.is_offline:
+                return False
+            self.log_guard.apply(leader.on_appended(self._clock.monotonic_ms()))
+            return True
 
     @property
     def is_offline(self) -> bool:
@@ -179,6 +205,7 @@ class Partition:
                     state,
                     broker_epoch=broker_epoch,
                     now_ms=self._clock.monotonic_ms(),
+                    has_store=self.log.config.remote_storage,
                 )
             )
             return ErrorCode.kafka_storage_error if self.log_guard.is_offline else ErrorCode.none
@@ -282,14 +309,15 @@ class Partition:
         1. The disk has failed: KAFKA_STORAGE_ERROR.
         2. This replica does not lead, or not in ``leader_epoch``: NOT_LEADER_OR_FOLLOWER.
         3. The log ends at a corruption, and no other replica is in sync: KAFKA_STORAGE_ERROR.
-        4. The log has the batch already: its offsets, as for a new one. This precedes every refusal that
+        4. The log was not compared with its history in the store (``Leader``): NOT_ENOUGH_REPLICAS.
+        5. The log has the batch already: its offsets, as for a new one. This precedes every refusal that
            follows, because a producer concludes from a refusal that the batch is not in the log.
-        5. ``acks`` is unknown, too few replicas are in sync, or a client's batch finds too little room on the
+        6. ``acks`` is unknown, too few replicas are in sync, or a client's batch finds too little room on the
            disk: INVALID_REQUIRED_ACKS, NOT_ENOUGH_REPLICAS.
-        6. An earlier batch of its producer was refused and has not been repeated: NOT_ENOUGH_REPLICAS.
-        7. Its producer may not send it (epoch, sequence, transaction): the code of ``ProducerGate.check``.
-        8. The write fails: KAFKA_STORAGE_ERROR, and the partition is offline.
-        9. The batches are appended.
+        7. An earlier batch of its producer was refused and has not been repeated: NOT_ENOUGH_REPLICAS.
+        8. Its producer may not send it (epoch, sequence, transaction): the code of ``ProducerGate.check``.
+        9. The write fails: KAFKA_STORAGE_ERROR, and the partition is offline.
+        10. The batches are appended.
         """
         with self.log_guard.step:
             return self._leader_append.append(
@@ -340,45 +368,11 @@ class Partition:
         leader_high_watermark: int,
         leader_log_start_offset: int,
     ) -> bool:
-        """Append a leader's reply, byte for byte; False if it does not continue the log as it is now.
-
-        The leader sends bytes by ``sendfile``, after it released its lock. If it lost leadership meanwhile,
-        it may have truncated, and the bytes may be its log of a later epoch, cut anywhere (KAFKA-18723). Only
-        whole batches are appended that continue this log within the epoch of the fetch. They may leave a gap,
-        because the batches in it were compacted away.
-        """
+        """Append a leader's reply, byte for byte; False if it does not continue the log as it is now."""
         with self.log_guard.step:
-            follower = self._replica.follower
-            if (
-                follower is None
-                or not follower.expects(leader_epoch, fetch_offset)
-                or self.log_guard.is_offline
-            ):
-                return False
-            end_offset = fetch_offset
-            if batches and begins_within(self.log, batches[0][1], fetch_offset):
-                end_offset = batches[0][1].base_offset
-            taken = continuing(batches, end_offset, (self.log.epochs.latest_epoch, leader_epoch))
-            if batches and not taken:
-                logger.warning("%s: the leader sent what does not continue our log", self.topic_partition)
-                self.log_guard.apply(follower.on_fetch_error(ErrorCode.corrupt_message, leader_epoch))
-                return False
-            if taken and not self._take_over(whole(records, taken), taken, fetch_offset):
-                return False
-            self.log_guard.apply(follower.on_appended(leader_high_watermark, leader_log_start_offset))
-            return True
-
-    def _take_over(self, records: bytes | memoryview, taken: Batches, fetch_offset: int) -> bool:
-        if taken[0][1].base_offset >= fetch_offset:
-            return self.log_guard.append(records, taken)
-
-        self._replica.note_log_effect(RestartAt(taken[0][1].base_offset))
-
-        def begin_with_the_whole_batch() -> None:
-            self.log.start_within(records, taken, fetch_offset)
-            self.log_guard.log_changed()
-
-        return self.log_guard.carry_out(begin_with_the_whole_batch)
+            return self._follower_append.append(
+                records, batches, leader_epoch, fetch_offset, leader_high_watermark, leader_log_start_offset
+            )
 
     def delete_records(self, offset: int, live: Collection[BrokerId], token: int) -> DeletionResult:
         """Delete records below ``offset`` (-1: the high watermark), and wait under ``token`` until every
@@ -390,6 +384,8 @@ class Partition:
                 return DeletionResult(ErrorCode.kafka_storage_error)
             if leader is None:
                 return DeletionResult(ErrorCode.not_leader_or_follower)
+            if leader.awaits_history:
+                return DeletionResult(ErrorCode.leader_not_available)
             if not self.log.config.deletes:
                 return DeletionResult(ErrorCode.policy_violation)
             raising = leader.on_delete_records(offset)
@@ -463,7 +459,7 @@ class Partition:
         """The answer that sends a consumer in ``rack`` to a follower near it; None if it may read here."""
         with self.log_guard.lock:
             leader = self._replica.leader
-            if leader is None or leader.check_epoch(request.current_leader_epoch) is not ErrorCode.none:
+            if leader is None or check_reader(leader, request) is not ErrorCode.none:
                 return None
             closest = closest_replica(leader, request.fetch_offset, rack, racks)
             return None if closest is None else leader_result(leader, preferred=closest)
@@ -495,12 +491,9 @@ class Partition:
     ) -> int | ErrorCode:
         """The offset that ``choose`` names, if this replica leads; its None means OFFSET_NOT_AVAILABLE."""
         with self.log_guard.step:
-            leader = self._replica.leader
-            if leader is None:
-                return self._no_leader(current_leader_epoch)
-            error = leader.check_epoch(current_leader_epoch)
-            if error is not ErrorCode.none:
-                return error
+            leader = self._serving(current_leader_epoch)
+            if isinstance(leader, ErrorCode):
+                return leader
             try:
                 offset = choose(leader, self.log)
             except (OSError, SparklogError) as problem:
@@ -510,12 +503,9 @@ class Partition:
     def epoch_end(self, current_leader_epoch: int, epoch: int) -> tuple[int, int] | ErrorCode:
         """(largest epoch not above ``epoch``, its end) for OffsetForLeaderEpoch (KIP-279)."""
         with self.log_guard.lock:
-            leader = self._replica.leader
-            if leader is None:
-                return self._no_leader(current_leader_epoch)
-            error = leader.check_epoch(current_leader_epoch)
-            if error is not ErrorCode.none:
-                return error
+            leader = self._serving(current_leader_epoch)
+            if isinstance(leader, ErrorCode):
+                return leader
             return self.log.epochs.end_offset_for(epoch, self.log_end_offset)
 
     # Following
@@ -594,6 +584,16 @@ class Partition:
             return look(self.log, self._replica.marks.high_watermark)
 
     # Details
+
+    def _serving(self, current_leader_epoch: int) -> Leader | ErrorCode:
+        """The leader, if it answers questions for offsets of clients that know this epoch."""
+        leader = self._replica.leader
+        if leader is None:
+            return self._no_leader(current_leader_epoch)
+        error = leader.check_epoch(current_leader_epoch)
+        if error is ErrorCode.none and leader.awaits_history:
+            return ErrorCode.offset_not_available
+        return leader if error is ErrorCode.none else error
 
     def _no_leader(self, current_leader_epoch: int) -> ErrorCode:
         return no_leader(self._replica, current_leader_epoch, is_offline=self.log_guard.is_offline)

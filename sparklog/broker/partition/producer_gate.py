@@ -31,6 +31,11 @@ NOT_VERIFIED: Final = (
 )
 
 
+BEGINNING_LOST: Final = (
+    "an election may have lost the beginning of this transaction: abort it, and send it again in a new one"
+)
+
+
 class ProducerGate:
     """Of one replica; it outlives the replica's roles."""
 
@@ -59,10 +64,24 @@ class ProducerGate:
             return LATE
         if objection is not None or origin is not AppendOrigin.CLIENT:
             return objection
+        if leader.may_lack_records and self._misses_a_beginning(batches):
+            return RefusedSequence(ErrorCode.out_of_order_sequence_number, BEGINNING_LOST)
         unverified = self._unverified(batches)
         if unverified is None or (guard is not None and leader.verifications.holds(guard, *unverified)):
             return None
         return RefusedSequence(ErrorCode.invalid_txn_state, NOT_VERIFIED)
+
+    def _misses_a_beginning(self, batches: Batches) -> bool:
+        """Whether a batch goes on with a transaction of which this log has nothing: an election may have lost
+        its beginning, and the rest would be committed without it. (Of other batches an unknown producer may
+        begin at any sequence, because logs forget producers.)
+        """
+        return any(
+            header.is_transactional
+            and not header.is_control
+            and self._log.producers.lacks_what_is_before(producer_batch(header))
+            for _, header in batches
+        )
 
     def _check_states(
         self, records: Buffer, batches: Batches, origin: AppendOrigin

@@ -44,6 +44,8 @@ def check_reader(leader: Leader, request: ReadRequest) -> ErrorCode:
         error = leader.check_follower(request.follower, request.follower_epoch)
         if error is ErrorCode.unknown_leader_epoch and request.current_leader_epoch < 0:
             return ErrorCode.not_leader_or_follower  # the request named no epoch
+    if error is ErrorCode.none and leader.awaits_history:
+        return ErrorCode.offset_not_available
     return error
 
 

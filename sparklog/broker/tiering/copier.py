@@ -32,6 +32,7 @@ from sparklog.core.tiering.copy_steps import (
     CutBack,
     ForgetBelow,
     Gap,
+    SharedHistory,
     Step,
     Strange,
     WritePage,
@@ -181,7 +182,8 @@ class RemoteCopier:
         """Take a step for a partition that is led here; whether there may be another."""
         leadership = Leadership(self.broker, partition.leader_epoch)  # before the facts, or of a later log
         facts = partition.inspect(facts_of) if partition.is_leader else None
-        if facts is None:
+        given_up = partition.store_given_up_in_epoch
+        if facts is None or partition.awaits_history:
             return False
         work = _Work(self.ports, store, partition, leadership, self.statistics)
         stored = read_head(self.ports.zookeeper, work.remote)
@@ -194,26 +196,29 @@ class RemoteCopier:
             head,
             facts.sealed,
             facts.reach,
-            shared_end=self._shared_end(store, work.remote, head, facts),
+            shared=self._shared(store, work.remote, head, facts, given_up),
             copies=facts.copies,
         )
         return step is not None and work.carry_out(
             step, StoredHead(head, None if stored is None else stored.version)
         )
 
-    def _shared_end(
-        self, store: RemoteStore, remote: RemotePartition, head: Head, facts: LogFacts
-    ) -> int | None:
+    def _shared(
+        self, store: RemoteStore, remote: RemotePartition, head: Head, facts: LogFacts, given_up: int
+    ) -> SharedHistory:
         if not head.places:
-            return None
+            return SharedHistory(None)
         lineage = self._lineages.of(store, remote, head, facts.epochs)
-        return lineage.end_shared_with(facts.epochs, facts.log_end_offset)
+        return SharedHistory(
+            lineage.end_shared_with(facts.epochs, facts.log_end_offset),
+            lineage.may_be_cut_by(facts.epochs, facts.log_end_offset, given_up),
+        )
 
     def _share(self, partition: Partition) -> StoreShare | None:
         """What the store has of a log, and what waits for its copy; None if it is not to be in the store."""
         leader_epoch = partition.leader_epoch  # before the facts, or of a later log
         facts = partition.inspect(facts_of) if partition.is_leader else None
-        if facts is None:
+        if facts is None or partition.awaits_history:
             return None
         trouble = self._trouble_of(partition.topic_partition)
         try:

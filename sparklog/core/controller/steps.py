@@ -107,6 +107,7 @@ class MoveLeaders:
     keeps_quiet: bool = False
     """Whether to leave partitions that need nothing out of the answer."""
     results: tuple[PartitionResult, ...] = ()
+    without_store: bool = False
 
     def __str__(self) -> str:
         kind = "unclean" if self.unclean else "preferred"

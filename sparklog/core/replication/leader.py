@@ -10,6 +10,10 @@ ZooKeeper era:
   an ISR stay eligible as leaders, because nothing is committed without them, not even below the epoch's start
   (docs/decisions/0004).
 
+After an election that may have lost records, a leader whose log has none since then waits until its log was
+compared with the history in the remote store, if the topic has one (``awaits_history``). Until then it serves
+nobody: a short log would cut its followers, and send consumers back.
+
 The ``on_...`` methods receive facts and return actions. The object lives for one leader epoch.
 """
 
@@ -19,6 +23,7 @@ from types import MappingProxyType
 
 from sparklog.core.replication.actions import (
     Action,
+    AssignEpoch,
     CheckLog,
     CompleteDeletion,
     CompleteProduce,
@@ -26,10 +31,11 @@ from sparklog.core.replication.actions import (
     HandOver,
     ProposeIsr,
     RaiseLogStart,
+    RestartAt,
     WakeFetch,
 )
 from sparklog.core.replication.epoch_fence import check_leader_epoch
-from sparklog.core.replication.epoch_history import EpochHistory
+from sparklog.core.replication.epoch_history import EarlierHistory, EpochHistory
 from sparklog.core.replication.isr import (
     CommittedIsr,
     ExpandingIsr,
@@ -43,10 +49,11 @@ from sparklog.core.replication.progress import NEVER, UNKNOWN_OFFSET, FollowerPr
 from sparklog.core.replication.visibility import Visibility
 from sparklog.core.replication.waits import DeletionWaits, FetchWaits, ProduceWaits
 from sparklog.core.replication.watermarks import Watermarks
+from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.core.transaction.verification import Verifications
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch
+from sparklog.model.ids import NO_EPOCH, BrokerEpoch, BrokerId, LeaderEpoch
 from sparklog.model.kafka_numbers import ACKS, ACKS_ALL
 from sparklog.model.time import MonotonicMs
 
@@ -76,6 +83,15 @@ class Diverging:
     end_offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Where a log begins anew behind the history in its remote store, with what that knows of before."""
+
+    offset: int
+    history: EarlierHistory
+    producers: ProducerStates = field(repr=False)
+
+
 @dataclass(slots=True)
 class Leader:
     """One partition's leader in one leader epoch."""
@@ -96,6 +112,9 @@ class Leader:
     deletions: DeletionWaits = field(default_factory=DeletionWaits)
     verifications: Verifications = field(default_factory=Verifications)
     last_tick_ms: MonotonicMs = NEVER
+    awaits_history: bool = False
+    lost_in_epoch: LeaderEpoch = NO_EPOCH
+    store_given_up_in_epoch: LeaderEpoch = NO_EPOCH
     _proposals: int = 0
 
     @classmethod
@@ -109,6 +128,7 @@ class Leader:
         epochs: EpochHistory,
         lag_max_ms: int,
         now_ms: MonotonicMs,
+        awaits_history: bool = False,
     ) -> "Leader":
         """Begin a leader epoch: ISR members count as caught up now; every follower's log end is unknown."""
         followers = {
@@ -128,7 +148,28 @@ class Leader:
             min_isr=min(state.min_insync_replicas, len(state.replicas)),
             lag_max_ms=lag_max_ms,
             followers=followers,
+            awaits_history=awaits_history,
+            lost_in_epoch=state.lost_in_epoch,
+            store_given_up_in_epoch=state.store_given_up_in_epoch,
         )
+
+    def on_history(self, beginning: Beginning | None) -> list[Action]:
+        """The log was compared with the history in the store. ``beginning``: where it begins anew, because it
+        lacks a part of the history; None if it lacks nothing.
+
+        ``on_appended`` follows, which advances the high watermark in the log as it is then.
+        """
+        self.awaits_history = False
+        if beginning is None:
+            return []
+        self.epoch_start_offset = beginning.offset
+        restart = RestartAt(beginning.offset, beginning.producers, beginning.history)
+        return [restart, AssignEpoch(self.leader_epoch, beginning.offset)]
+
+    @property
+    def may_lack_records(self) -> bool:
+        """Whether an election of this partition may ever have lost acknowledged records."""
+        return self.lost_in_epoch >= 0
 
     # Writing
 

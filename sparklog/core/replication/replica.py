@@ -75,8 +75,11 @@ class Replica:
         *,
         broker_epoch: BrokerEpoch,
         now_ms: MonotonicMs,
+        has_store: bool = False,
     ) -> list[Action]:
-        """Take up a leader epoch greater than any before, as leader or as follower."""
+        """Take up a leader epoch greater than any before, as leader or as follower. ``has_store``: whether
+        the topic's history is in a remote store.
+        """
         if state.leader_epoch <= self.leader_epoch:
             return []
         if self.broker_id not in state.replicas:
@@ -86,7 +89,8 @@ class Replica:
         actions = self._leave_role()
         self.leader_epoch = state.leader_epoch
         if state.leader == self.broker_id:
-            return actions + self._lead(state, broker_epoch, now_ms)
+            awaits_history = has_store and self._has_nothing_since_loss(state)
+            return actions + self._lead(state, broker_epoch, now_ms, awaits_history=awaits_history)
         self.role = Follower(
             state.leader, state.leader_epoch, self.marks, self.epochs, lost_in_epoch=state.lost_in_epoch
         )
@@ -157,11 +161,22 @@ class Replica:
         self.role = None
         return actions
 
+    def _has_nothing_since_loss(self, state: PartitionState) -> bool:
+        """Whether an election may have lost records, and this log has no record of its epoch or later. One
+        that gave up the store is no reason to ask the store.
+        """
+        if state.lost_in_epoch <= state.store_given_up_in_epoch:
+            return False
+        last_epoch = self.epochs.epoch_of_last_record(self.marks.log_end_offset, state.lost_in_epoch)
+        return last_epoch < state.lost_in_epoch
+
     def _lead(
         self,
         state: PartitionState,
         broker_epoch: BrokerEpoch,
         now_ms: MonotonicMs,
+        *,
+        awaits_history: bool,
     ) -> list[Action]:
         self.role = Leader.take_over(
             state,
@@ -171,6 +186,7 @@ class Replica:
             epochs=self.epochs,
             lag_max_ms=self.lag_max_ms,
             now_ms=now_ms,
+            awaits_history=awaits_history,
         )
         # The epoch begins before anything is appended in it (KAFKA-7415).
         begin = AssignEpoch(state.leader_epoch, self.marks.log_end_offset)

@@ -70,6 +70,16 @@ class Strange:
     local_start_offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class SharedHistory:
+    """What a log shares with the history, as ``lineage`` says. ``end_offset`` is the end of it; None if they
+    have no leader epoch in common. ``may_be_cut``: whether the log may cut what it does not share.
+    """
+
+    end_offset: int | None
+    may_be_cut: bool = False
+
+
 Step = ForgetBelow | CutBack | BeginOnDisk | Strange | WritePage | CopySegment | Gap
 
 
@@ -78,21 +88,22 @@ def next_step(
     sealed: Sequence[SealedSegment],
     log: LogReach,
     *,
-    shared_end: int | None,
+    shared: SharedHistory,
     copies: bool = True,
 ) -> Step | None:
     """The next step; None if there is nothing to do. ``copies``: whether segments are to be copied at all.
 
-    ``sealed`` are the local segments without the active one, in order. ``shared_end``: the end of what the
-    log shares with the history, as ``lineage`` says; None if they have no leader epoch in common.
+    ``sealed`` are the local segments without the active one, in order. A log that does not share all of the
+    history, and may not cut it, copies nothing until it may.
     """
     end = head.end_offset
     if end is None and head.is_cut and log.start_offset < log.local_start_offset:
         return BeginOnDisk(log.local_start_offset)
     if end is not None and log.start_offset > head.start_offset:
         return ForgetBelow(log.start_offset)
-    if end is not None and (shared_end is None or shared_end < end):
-        return _cut(head, shared_end, log)
+    if end is not None and (shared.end_offset is None or shared.end_offset < end):
+        step = _cut(head, shared.end_offset, log)
+        return step if shared.may_be_cut or isinstance(step, Strange) else None
     if not copies:
         return None
     offsets = next_copy(

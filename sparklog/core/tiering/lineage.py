@@ -4,6 +4,11 @@ An unclean election makes a log the truth that ends before the history does, and
 other records. Offsets alone do not show it; leader epochs do. As a follower is cut by its leader's epochs, so
 the history is cut to the end of the greatest epoch that both have (`core.replication.epoch_history`).
 
+Only a log that has *records* of a later leader epoch than the last copy's may cut the history, or one that
+leads since an operator gave up the store. What was copied was committed, and the leader of a later epoch
+wrote behind it, or lost it. A log without such records has lost what it lacks, however short it is: it begins
+anew where the history ends (`beginning`).
+
 The epochs of a history are in the ``.state`` object of its last segment. They need not be read by a log that
 has the epoch in which that segment was copied: whatever the copying leader had, that log shares up to its own
 end of that epoch.
@@ -13,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sparklog.core.replication.epoch_history import EpochHistory
+from sparklog.model.ids import NO_EPOCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,14 @@ class Lineage:
 
     def needs_epochs(self, own: EpochHistory) -> bool:
         return self.epochs is None and not own.has(self.copier_epoch)
+
+    def may_be_cut_by(
+        self, own: EpochHistory, log_end_offset: int, store_given_up_in_epoch: int = NO_EPOCH
+    ) -> bool:
+        """Whether a log with these epochs has records of a later leader epoch than the last copy's, or the
+        store was given up in a later one.
+        """
+        return max(own.epoch_of_last_record(log_end_offset), store_given_up_in_epoch) > self.copier_epoch
 
     def end_shared_with(self, own: EpochHistory, log_end_offset: int) -> int | None:
         """The end of what a log with these epochs shares with the history; None if nothing shows it."""

@@ -96,7 +96,8 @@ def elect_leaders(request: ElectLeadersRequest) -> ElectLeaders:
     partitions = None
     if asked is not None:
         partitions = tuple(TopicPartition(one.topic, number) for one in asked for number in one.partitions)
-    return ElectLeaders(request.election_type == ElectionType.unclean, partitions)
+    is_unclean = request.election_type == ElectionType.unclean
+    return ElectLeaders(is_unclean, partitions, without_store=request.without_store == 1)
 
 
 def elect_leaders_response(result: PartitionsResult) -> ElectLeadersResponse:

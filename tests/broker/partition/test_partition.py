@@ -26,6 +26,7 @@ from sparklog.model.ids import BrokerId, LeaderEpoch
 from sparklog.model.parts import read_parts
 from sparklog.network.clock import SystemClock
 from sparklog.records.envelope import split, stamp
+from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.storage.disk import SyncFailed, WriteFailed
 from tests.broker.partition_harness import TP, Harness, batch, stamped, take_over
 from tests.of_this_thread import of_this_thread
@@ -594,3 +595,33 @@ def test_producers_that_fell_silent_are_forgotten(harness) -> None:
     assert list(harness.log.producers.producers) == [9]
     harness.partition.log_guard.expire_producers(0)
     assert list(harness.log.producers.producers) == []
+
+
+@pytest.mark.parametrize(
+    ("lost_in_epoch", "sequence", "error"),
+    [
+        pytest.param(-1, 5, ErrorCode.invalid_txn_state, id="no loss: unverified only"),
+        pytest.param(3, 5, ErrorCode.out_of_order_sequence_number, id="its beginning may be lost"),
+        pytest.param(3, 0, ErrorCode.invalid_txn_state, id="it begins here"),
+    ],
+)
+def test_a_transaction_whose_beginning_may_be_lost_is_not_continued(tmp_path, lost_in_epoch, sequence, error):
+    harness = Harness(tmp_path)
+    harness.told(1, 4, isr=(1,), replicas=(1,), lost_in_epoch=lost_in_epoch)
+    records = bytearray(
+        build_records_batch(
+            [Record(value=b"a")],
+            now_ms=1_000,
+            producer_id=5,
+            producer_epoch=0,
+            base_sequence=sequence,
+            is_transactional=True,
+        )
+    )
+    assert harness.produce(records).error is error
+
+
+def test_a_producer_without_a_transaction_begins_at_any_sequence_also_after_a_loss(tmp_path):
+    harness = Harness(tmp_path)
+    harness.told(1, 4, isr=(1,), replicas=(1,), lost_in_epoch=3)
+    assert harness.produce(batch(producer_id=5, sequence=7)).error is ErrorCode.none

@@ -29,10 +29,16 @@ def zookeeper() -> Iterator[MemoryZooKeeper]:
     session.ensure_path(state_path(*TP))
     only = (BrokerId(1),)
     session.set(topic_path(TP.topic), encode_topic(TopicNode(TOPIC_ID, (Assignment(only, (), ()),))))
-    state = PartitionState(BrokerId(1), LeaderEpoch(4), only, only)
-    session.set(state_path(*TP), encode_state(state, ControllerEpoch(1)))
+    led_by_us(session, 4)
     yield session
     session.close()
+
+
+def led_by_us(zookeeper: MemoryZooKeeper, epoch: int) -> None:
+    """Broker 1 leads in this epoch, as ZooKeeper says."""
+    only = (BrokerId(1),)
+    state = PartitionState(BrokerId(1), LeaderEpoch(epoch), only, only)
+    zookeeper.set(state_path(*TP), encode_state(state, ControllerEpoch(1)))
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from sparklog.core.tiering.copy_steps import (
     CutBack,
     ForgetBelow,
     Gap,
+    SharedHistory,
     Step,
     Strange,
     WritePage,
@@ -39,11 +40,12 @@ def step(
     copies: bool = True,
     shared: int | None = 10_000,
     epochs_from: int | None = 0,
+    may_cut: bool = True,
 ) -> Step | None:
     """The next step over local segments with these bounds."""
     sealed = [SealedSegment(a, b, b, b - a) for a, b in pairwise(bounds)]
     reach = LogReach(start, max(local_start, start), stable, epochs_from)
-    return next_step(head, sealed, reach, shared_end=shared, copies=copies)
+    return next_step(head, sealed, reach, shared=SharedHistory(shared, may_cut), copies=copies)
 
 
 def test_the_first_segment_that_is_not_in_the_store_is_copied() -> None:
@@ -131,3 +133,8 @@ def test_a_log_that_lost_epochs_of_before_its_disk_cuts_no_history(
     known = step(head(10, 20).from_offset(2), 10, 15, local_start=10, shared=9, epochs_from=1)
     assert known == CutBack(9, 10), "what is deleted in the store shows nothing"
     assert step(head(10, 20), 10, 15, local_start=10, shared=10, epochs_from=None) == CutBack(10, 10)
+
+
+@pytest.mark.parametrize("shared", [15, None])
+def test_a_log_without_records_of_a_later_epoch_cuts_nothing_and_copies_nothing(shared: int | None) -> None:
+    assert step(head(10, 20), 0, 15, 30, shared=shared, may_cut=False) is None

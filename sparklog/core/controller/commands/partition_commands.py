@@ -56,12 +56,14 @@ class AlterPartitionResult:
 @dataclass(frozen=True, slots=True)
 class ElectLeaders:
     """Let preferred replicas lead, or with ``unclean`` any live one where there is no leader.
+    ``without_store``: also where a leader waits for the history in the remote store, which is given up.
 
     ``partitions`` None means all of them; the answer then leaves out those that need nothing.
     """
 
     unclean: bool
     partitions: tuple[TopicPartition, ...] | None = None
+    without_store: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,9 @@ them back, and with ``auto.leader.rebalance.enable`` the controller does so by i
 
 A preferred election loses nothing, because the new leader is a member of the ISR that is alive, proven and
 not shutting down. An *unclean* election is for partitions without a leader, and may lose acknowledged
-records. One that is demanded takes the greatest log that live replicas have reported.
+records. One that is demanded takes the greatest log that live replicas have reported. *Without the store* it
+also ends a leader's wait for the history in the remote store, and gives up what that has beyond the leader's
+log.
 """
 
 from collections import defaultdict
@@ -17,7 +19,12 @@ from dataclasses import replace
 from sparklog.core.controller.commands.partition_commands import PartitionResult, PartitionsResult
 from sparklog.core.controller.leaders.partition_writes import PartitionWrites
 from sparklog.core.controller.state.image import ClusterImage
-from sparklog.core.controller.state.leader_choice import Election, hand_over, settle_unclean
+from sparklog.core.controller.state.leader_choice import (
+    Election,
+    hand_over,
+    settle_unclean,
+    settle_without_store,
+)
 from sparklog.core.controller.steps import Decision, MoveLeaders
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode, KafkaError
@@ -33,7 +40,7 @@ def decide_leaders(image: ClusterImage, step: MoveLeaders) -> Decision | Partiti
             break
         taken += 1
         try:
-            election = _elect(image, partition, unclean=step.unclean)
+            election = _elect(image, partition, step)
         except KafkaError as error:
             if not (step.keeps_quiet and error.code == ErrorCode.election_not_needed):
                 results.append(PartitionResult(partition, error.code, error.message))
@@ -49,14 +56,16 @@ def decide_leaders(image: ClusterImage, step: MoveLeaders) -> Decision | Partiti
     return Decision(step, writes.operations(), writes.changes(), result, losses=tuple(writes.losses))
 
 
-def _elect(image: ClusterImage, partition: TopicPartition, *, unclean: bool) -> Election:
+def _elect(image: ClusterImage, partition: TopicPartition, step: MoveLeaders) -> Election:
     """The election that was asked for. Raises KafkaError with the reason if it is impossible."""
     state = image.state(partition)
     if image.is_deleting(partition.topic):
         raise KafkaError(ErrorCode.invalid_topic_exception, "The topic is being deleted")
     if state is None:
         raise KafkaError(ErrorCode.unknown_topic_or_partition, "The partition does not exist.")
-    return _unclean(image, partition, state) if unclean else _preferred(image, partition, state)
+    if not step.unclean:
+        return _preferred(image, partition, state)
+    return _unclean(image, partition, state, without_store=step.without_store)
 
 
 def _preferred(image: ClusterImage, partition: TopicPartition, state: PartitionState) -> Election:
@@ -75,12 +84,16 @@ def _preferred(image: ClusterImage, partition: TopicPartition, state: PartitionS
     return election
 
 
-def _unclean(image: ClusterImage, partition: TopicPartition, state: PartitionState) -> Election:
-    if state.has_leader:
+def _unclean(
+    image: ClusterImage, partition: TopicPartition, state: PartitionState, *, without_store: bool
+) -> Election:
+    may_wait_for_store = without_store and state.lost_in_epoch > state.store_given_up_in_epoch
+    if state.has_leader and not may_wait_for_store:
         message = "Leader election not needed for topic partition."
         raise KafkaError(ErrorCode.election_not_needed, message)
     rules = image.topics[partition.topic].rules
-    election = settle_unclean(state, image.candidates(partition), rules)
+    settle = settle_without_store if without_store else settle_unclean
+    election = settle(state, image.candidates(partition), rules)
     if election is None or not election.state.has_leader:
         message = f"No replica of {partition} is alive: {list(state.replicas)}."
         if not image.candidates(partition).live.keys().isdisjoint(state.replicas):

@@ -107,7 +107,11 @@ def _begin_shutdown(work: PendingWork, command: CommandId, request: ControlledSh
 def _elect_leaders(work: PendingWork, command: CommandId, request: ElectLeaders) -> None:
     asked, everything = request.partitions, tuple(partition for partition, _ in work.image.partitions())
     partitions = everything if asked is None else tuple(dict.fromkeys(asked))
-    work.add(MoveLeaders(command, request.unclean, partitions, keeps_quiet=asked is None))
+    is_all = asked is None
+    step = MoveLeaders(
+        command, request.unclean, partitions, keeps_quiet=is_all, without_store=request.without_store
+    )
+    work.add(step)
 
 
 def _create_topics(work: PendingWork, command: CommandId, request: CreateTopics, now_ms: int) -> None:

@@ -415,7 +415,9 @@ def check_partition(partition: TopicPartition, state: PartitionState) -> None:
     assert not state.has_leader or state.leader in isr, f"{partition}: the leader is not in the ISR: {state}"
     assert isr <= state.isr_incarnations.keys(), f"{partition}: a member was never counted: {state}"
     assert eligible <= state.isr_incarnations.keys(), f"{partition}: an eligible was never counted: {state}"
-    assert state.lost_in_epoch <= state.leader_epoch, f"{partition}: a loss is still to come: {state}"
+    assert state.store_given_up_in_epoch <= state.lost_in_epoch <= state.leader_epoch, (
+        f"{partition}: a loss is still to come, or its reason: {state}"
+    )
     assert not eligible & isr, f"{partition}: an ISR member is listed as eligible: {state}"
     assert not eligible or len(isr) < Rules(state.min_insync_replicas).min_isr(state.replicas), (
         f"{partition}: eligible replicas beside a sufficient ISR: {state}"

@@ -104,6 +104,25 @@ def settle_unclean(state: PartitionState, candidates: Candidates, rules: Rules) 
     return settle(state, hurried, replace(rules, allows_unclean=True))
 
 
+def settle_without_store(state: PartitionState, candidates: Candidates, rules: Rules) -> Election | None:
+    """The election, demanded by an operator, whose leader does not ask the remote store for what it lacks.
+    The leader of a partition that has one leads on. None if no replica can lead.
+    """
+    if not state.has_leader:
+        election = settle_unclean(state, candidates, rules)
+    else:
+        proven = [member for member in state.isr if candidates.is_proven(member, state)]
+        if state.leader not in proven:
+            return None
+        election = _elected(state, state.leader, proven, candidates, rules)
+    if election is None or not election.state.has_leader:
+        return None
+    epoch = election.state.leader_epoch
+    given_up = replace(election.state, lost_in_epoch=epoch, store_given_up_in_epoch=epoch)
+    loss = election.loss or f"broker {given_up.leader} leads without the history in the remote store"
+    return Election(given_up, election.relies_on, loss)
+
+
 def hand_over(state: PartitionState, to: BrokerId, candidates: Candidates, rules: Rules) -> Election | None:
     """``to`` becomes the leader; None unless it is a proven member of the ISR that is not shutting down."""
     proven = [member for member in state.isr if candidates.is_proven(member, state)]

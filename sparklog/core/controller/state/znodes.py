@@ -388,6 +388,7 @@ class StateNode:
     eligible: tuple[BrokerId, ...] = ()
     min_insync_replicas: int = 1
     lost_in_epoch: LeaderEpoch = LeaderEpoch(-1)
+    store_given_up_in_epoch: LeaderEpoch = LeaderEpoch(-1)
 
     def partition(self, assignment: Assignment, partition_epoch: int) -> PartitionState:
         return PartitionState(
@@ -402,24 +403,26 @@ class StateNode:
             isr_incarnations=dict(self.isr_incarnations),
             min_insync_replicas=self.min_insync_replicas,
             lost_in_epoch=self.lost_in_epoch,
+            store_given_up_in_epoch=self.store_given_up_in_epoch,
         )
 
 
 def encode_state(state: PartitionState, controller_epoch: ControllerEpoch) -> bytes:
-    return _encode(
-        {
-            "version": 1,
-            "leader": state.leader,
-            "leader_epoch": state.leader_epoch,
-            "isr": list(state.isr),
-            "controller_epoch": controller_epoch,
-            "leader_recovery_state": 0,
-            "isr_incarnations": {str(member): number for member, number in state.isr_incarnations.items()},
-            "eligible": list(state.eligible),
-            "min_insync_replicas": state.min_insync_replicas,
-            "lost_in_epoch": state.lost_in_epoch,
-        }
-    )
+    document = {
+        "version": 1,
+        "leader": state.leader,
+        "leader_epoch": state.leader_epoch,
+        "isr": list(state.isr),
+        "controller_epoch": controller_epoch,
+        "leader_recovery_state": 0,
+        "isr_incarnations": {str(member): number for member, number in state.isr_incarnations.items()},
+        "eligible": list(state.eligible),
+        "min_insync_replicas": state.min_insync_replicas,
+        "lost_in_epoch": state.lost_in_epoch,
+    }
+    if state.store_given_up_in_epoch >= 0:
+        document["store_given_up_in_epoch"] = state.store_given_up_in_epoch
+    return _encode(document)
 
 
 def decode_state(topic: str, partition: int, data: bytes) -> StateNode:
@@ -436,6 +439,7 @@ def decode_state(topic: str, partition: int, data: bytes) -> StateNode:
             eligible=_ids(document["eligible"]),
             min_insync_replicas=int(document.get("min_insync_replicas", 1)),
             lost_in_epoch=LeaderEpoch(int(document.get("lost_in_epoch", -1))),
+            store_given_up_in_epoch=LeaderEpoch(int(document.get("store_given_up_in_epoch", -1))),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _bad(path, data, error) from None

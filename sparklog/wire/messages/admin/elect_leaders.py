@@ -20,13 +20,18 @@ class ElectLeadersTopicPartitions:
 
 @dataclass(slots=True, kw_only=True)
 class ElectLeadersRequest:
-    """``topic_partitions`` None means every partition. Version 0 knows preferred elections only."""
+    """``topic_partitions`` None means every partition. Version 0 knows preferred elections only.
+
+    ``without_store`` is an extension of ours. 1: an unclean election that also ends a leader's wait for the
+    history in the remote store.
+    """
 
     API_KEY: ClassVar[int] = 43
 
     election_type: int = ElectionType.preferred
     topic_partitions: list[ElectLeadersTopicPartitions] | None = None
     timeout_ms: int = 60_000
+    without_store: int = -1
 
 
 @dataclass(slots=True, kw_only=True)

@@ -26,6 +26,8 @@ class LeaderAndIsrPartitionState:
     """An extension of ours: what this leader epoch commits with."""
     lost_in_epoch: int = -1
     """An extension of ours: see ``PartitionState``."""
+    store_given_up_in_epoch: int = -1
+    """An extension of ours: see ``PartitionState``."""
 
 
 @dataclass(slots=True, kw_only=True)

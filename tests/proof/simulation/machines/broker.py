@@ -349,7 +349,14 @@ class SimulatedBroker:
         self.replicas = replicas
         if world.store is not None:
             self._tier = BrokerTier(
-                machine.broker_id, replicas, zookeeper, world.store, ports.inside, process, world.seed
+                machine.broker_id,
+                replicas,
+                zookeeper,
+                world.store,
+                ports.inside,
+                process,
+                world.seed,
+                cluster_id,
             )
         threads = self._threads = WorkThreads(process)
         calls = ControllerCalls(threads, loops.link)

@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 from simulation.machines.blocking_work import Wake, WorkThreads
 from simulation.schedule import US_PER_MS, Schedule
+from sparklog.remote.ownership import MARK, MARK_BYTES
 from sparklog.remote.store import Failure, RemoteStoreError
 
 PATIENCE_MS: Final = 300
@@ -44,6 +45,8 @@ class ObjectStore:
 
     schedule: Schedule
     delay_ms: tuple[float, float]
+    owner: str = ""
+    """The cluster that it belongs to. Its mark is no object here: no copy or deletion concerns it."""
     objects: dict[str, bytes] = field(default_factory=dict)
     trouble: StoreTrouble = field(default_factory=StoreTrouble)
     tell: Callable[[str, str], None] = lambda who, what: None
@@ -107,6 +110,8 @@ class StoreLink:
 
     def read(self, name: str, start: int, length: int) -> bytes:
         self._ask(name)
+        if name == MARK:
+            return self.store.owner.encode().ljust(MARK_BYTES, b"\n")
         if name not in self.store.objects:
             raise RemoteStoreError(Failure.MISSING, f"there is no object {name}")
         data = self.store.objects[name][start : start + length]

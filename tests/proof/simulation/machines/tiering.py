@@ -25,14 +25,17 @@ from sparklog.broker.tiering import garbage_search
 from sparklog.broker.tiering.catalog import ManifestCatalog
 from sparklog.broker.tiering.copier import CopierPorts, RemoteCopier
 from sparklog.broker.tiering.deletion import TieredDeletion
+from sparklog.broker.tiering.history_questions import HistoryQuestions, QuestionPorts
 from sparklog.broker.waiting.history_fetches import HistoryFetches
 from sparklog.core.tiering import head as heads
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId, TopicPartition
-from sparklog.model.loops import Loop, Pause, go_on
+from sparklog.model.loops import Await, Loop, Pause, go_on
 from sparklog.model.zookeeper import ZooKeeper
 
-LOOPS: Final = 2
+LOOPS: Final = 3
+LOOK_MS: Final = 60
+"""How often a loop that awaits a signal looks whether there is work; the signal itself is not looked at."""
 READERS: Final = 2
 
 PACED: Final = 0.2
@@ -51,6 +54,7 @@ class BrokerTier:
         ports: Ports,
         process: Process,
         seed: int,
+        cluster_id: str,
     ) -> None:
         config = replicas.config
         self._replicas = replicas
@@ -71,13 +75,21 @@ class BrokerTier:
             process,
             config.get_int("log.retention.check.interval.ms"),
         )
+        store.owner = cluster_id
+        self._questions_link = StoreLink(store, self._loops, dice(seed, f"questions of {process.name}"))
+        self._questions = HistoryQuestions(
+            replicas.partitions,
+            QuestionPorts(zookeeper, self._questions_link, URL, cluster_id, process),
+            loops=1,
+        )
+        replicas.leadership.add_listener(self._questions)
         link = StoreLink(store, self._reads, dice(seed, f"reads of {process.name}"))
         self._reader = _reader(config, zookeeper, link, self._reads, self._copier.suspect)
         self._history = HistoryFetches(ports, self._reader, config.get_int("remote.fetch.max.wait.ms"))
 
     def start(self) -> None:
         self._replicas.fetches.history = self._history
-        for loop in (self._copier.loop, self._deletion.loop):
+        for loop in (self._copier.loop, self._deletion.loop, partial(self._questions.loop, 0)):
             self._loops.submit(partial(self._drive, loop))
 
     def end(self) -> None:
@@ -90,8 +102,9 @@ class BrokerTier:
     def _drive(self, begin: Callable[[], Loop]) -> None:
         loop = begin()
         while (question := go_on(loop)) is not None:
-            assert isinstance(question, Pause), question
-            self._store.rest_ms(max(question.delay_ms, TURN_US / US_PER_MS))
+            rest_ms = question.delay_ms if isinstance(question, Pause) else LOOK_MS
+            assert isinstance(question, Pause | Await), question
+            self._store.rest_ms(max(rest_ms, TURN_US / US_PER_MS))
 
     def _new_id(self) -> str:
         return f"{self._draw.getrandbits(128):032x}"
