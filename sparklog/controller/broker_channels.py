@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from sparklog.controller.push_messages import push_answer, push_request
 from sparklog.core.controller.actions import PushAnswer, Send
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Broker, Node
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.loops import Loops
@@ -38,6 +38,8 @@ class ChannelPorts:
     """A lane of calls (``CallBroker.lane``) that no channel has had."""
     hang_up: Callable[[BrokerId, int], None]
     """Ends the calls to this broker on this lane: the one that is under way, and every later one."""
+    has_ended: Callable[[Node, int], bool]
+    """Whether the broker at this address has ended its connection of this lane, and takes no other."""
     new_guard: Callable[[], Guard]
 
 
@@ -97,6 +99,10 @@ class BrokerChannels:
         if sender is not None:
             request = push_request(send, self._controller_epoch, self._listener)
             sender.send(request, lambda response: self._answered(send, response))
+
+    def has_ended(self, broker: BrokerId, broker_epoch: BrokerEpoch) -> bool:
+        sender = self._sender(broker, broker_epoch)
+        return sender is not None and self._ports.has_ended(sender.node, sender.lane)
 
     def close(self) -> None:
         channels, self._channels = list(self._channels.values()), {}

@@ -10,12 +10,17 @@ a connection that it shared with the next channel would end that one's call.
 import threading
 from typing import Any, Final
 
+from sparklog.model.cluster import Node
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Call, CallBroker
 from sparklog.network.peer_connections import PeerConnections
 
 CONNECT_TIMEOUT_MS: Final = 1_000
 """Longest wait for a broker's host to accept a connection; then the sender tries again."""
+
+
+PROBE_MS: Final = 100
+"""Longest wait for a host that is asked whether it refuses a connection. Whoever asks has other work."""
 
 
 class ChannelConnections:
@@ -35,6 +40,10 @@ class ChannelConnections:
     def hang_up(self, _broker_id: BrokerId, lane: int) -> None:
         """End the calls of this lane: the one that is under way, and every later one."""
         self._lane(lane).close()
+
+    def has_ended(self, node: Node, lane: int) -> bool:
+        """Whether this broker has ended its connection of the lane, and takes no other."""
+        return self._lane(lane).has_ended(node, PROBE_MS)
 
     def close(self) -> None:
         """End the calls of all lanes, and of those to come."""

@@ -23,5 +23,10 @@ class Channels(Protocol):
     def send(self, send: Send) -> None:
         """Put a message into its broker's channel; nothing happens if that incarnation has none."""
 
+    def has_ended(self, broker: BrokerId, broker_epoch: BrokerEpoch) -> bool:
+        """Whether the process of this incarnation is known to have ended: it ended its connection, or none
+        can be made, and its host refuses another. False for a broker that is silent.
+        """
+
     def close(self) -> None:
         """Close all channels."""

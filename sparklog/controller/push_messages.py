@@ -67,6 +67,7 @@ def _update_metadata(send: SendUpdateMetadata, controller_epoch: ControllerEpoch
         dynamic_configs=dict(send.dynamic_configs),
         default_configs=dict(send.default_configs),
         push=send.push,
+        ended=send.ended,
         live_brokers=[_live_broker(broker) for broker in send.live_brokers],
         topic_states=[
             UpdateMetadataTopicState(

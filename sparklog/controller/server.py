@@ -80,7 +80,11 @@ class ControllerServer:
         connections = self._connections = ChannelConnections(f"controller-{application}")
         self._channel_threads = LoopThreads(connections.ask)
         self._channel_ports = ChannelPorts(
-            self._channel_threads, itertools.count().__next__, connections.hang_up, threading.Lock
+            self._channel_threads,
+            itertools.count().__next__,
+            connections.hang_up,
+            connections.has_ended,
+            threading.Lock,
         )
         self.metrics_port: int | None = None
         """Where metrics are served, if they are."""

@@ -63,6 +63,17 @@ def read_registered(zookeeper: ZooKeeper) -> frozenset[BrokerId]:
     return frozenset(BrokerId(int(name)) for name in zookeeper.children(BROKER_INCARNATIONS))
 
 
+def has_withdrawn(zookeeper: ZooKeeper, known: LiveBroker) -> bool:
+    """Whether a broker without a registration has ended it by itself, as ``withdraw_suspect`` does: nothing
+    else rewrites the record that the registration of this incarnation wrote.
+    """
+    record = zookeeper.get(incarnation_path(known.broker.id))
+    if record is None:
+        return False
+    stored = decode_incarnation(known.broker.id, record.data, record.stat.version, record.stat.mzxid)
+    return stored.broker_epoch == known.broker.epoch and stored.number > known.incarnation.number
+
+
 def _read_broker(zookeeper: ZooKeeper, broker: BrokerId) -> LiveBroker | None:
     """The registration, read after the record that belongs to it, or None.
 

@@ -1,7 +1,8 @@
 """One term of office: the machine, its ZooKeeper, its brokers, and the commands that wait for answers.
 
 The term carries out the machine's actions in order, and reports the outcome of every question before the next
-event. It runs on the event loop's thread and never blocks on a broker.
+event. It runs on the event loop's thread and waits for no broker, but for a tenth of a second at most for the
+host of one that left, which is asked whether its process has ended.
 
 A question stays open while ZooKeeper does not answer it, because the connection is lost. Later facts are kept
 in order, and ``retry`` reports them after the answer. A write is never repeated. The machine reads everything
@@ -17,11 +18,11 @@ Whatever ends the term raises ``TermEnded``; its owner then calls ``close``.
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from sparklog.controller.ports import AnswerCommand, Channels
-from sparklog.controller.snapshot import read_brokers, read_registered, read_snapshot
+from sparklog.controller.snapshot import has_withdrawn, read_brokers, read_registered, read_snapshot
 from sparklog.core.controller.actions import (
     Action,
     Answer,
@@ -41,7 +42,7 @@ from sparklog.core.controller.actions import (
 )
 from sparklog.core.controller.commands.command import Command, CommandId, Result, describe_change, refusal
 from sparklog.core.controller.machine import ControllerMachine
-from sparklog.core.controller.state.image import ClusterImage
+from sparklog.core.controller.state.image import ClusterImage, LiveBroker
 from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller_epoch
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, SparklogError
@@ -214,7 +215,8 @@ class Term:
                 case WriteZooKeeper():
                     return self._write(question)
                 case ReadBrokers():
-                    return self._machine.on_brokers(read_brokers(self._zookeeper), self._now())
+                    seen = read_brokers(self._zookeeper)
+                    return self._machine.on_brokers(seen, self._now(), self._ended(seen))
                 case ReadRegistered():
                     return self._machine.on_registered(read_registered(self._zookeeper), self._now())
                 case Reload(reason, fences):
@@ -223,7 +225,8 @@ class Term:
                     if fences and not self._has_fenced():
                         return self._ask(question)
                     snapshot = read_snapshot(self._zookeeper, self.epoch, self.epoch_version)
-                    return self._machine.on_reloaded(snapshot, self._now())
+                    ended = self._ended(snapshot.brokers)
+                    return self._machine.on_reloaded(snapshot, self._now(), ended)
         except SessionExpired as error:
             raise TermEnded(str(error)) from error
         except ConnectionLost as error:
@@ -232,6 +235,16 @@ class Term:
             self._question = question
             self._wake_at(self._now() + RETRY_MS)
             return []
+
+    def _ended(self, seen: Mapping[BrokerId, LiveBroker]) -> frozenset[BrokerId]:
+        """The brokers that are registered no more, and of which somebody can tell that they ended."""
+        gone = [live for broker, live in self.image.brokers.items() if broker not in seen]
+        return frozenset(
+            live.broker.id
+            for live in gone
+            if self._channels.has_ended(live.broker.id, live.broker.epoch)
+            or has_withdrawn(self._zookeeper, live)
+        )
 
     def _write(self, question: WriteZooKeeper) -> list[Action]:
         try:

@@ -44,6 +44,17 @@ _SEND_SLICE_S: Final = 0.05
 _BROKEN: Final = select.POLLERR | select.POLLHUP | select.POLLNVAL
 
 
+def is_refused(host: str, port: int, timeout_ms: int) -> bool:
+    """Whether ``host`` refuses connections to ``port``: nobody listens there. False if it does not answer."""
+    try:
+        socket.create_connection((host, port), timeout_ms / 1_000).close()
+    except ConnectionRefusedError:
+        return True
+    except (OSError, UnicodeError):
+        return False
+    return False
+
+
 class Pending:
     """A request that was sent, and the answer to it some day."""
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sparklog.model.cluster import Node
 from sparklog.model.ids import BrokerId
-from sparklog.network.connection import Connection
+from sparklog.network.connection import Connection, is_refused
 
 CONNECT_TIMEOUT_MS: Final = 10_000
 
@@ -39,6 +39,20 @@ class PeerConnections:
             known = self._connections.pop(broker_id, None)
         if known is not None:
             known[1].close()
+
+    def has_ended(self, node: Node, wait_ms: int) -> bool:
+        """Whether this broker's process has ended, as its host shows: there is no connection on which it is
+        merely silent, and another one is refused.
+
+        The end of a connection alone does not show that, because a broker closes connections that were idle
+        for long. The host of a process that is paused accepts, and a host that does not answer within
+        ``wait_ms`` shows nothing.
+        """
+        with self._lock:
+            known = self._connections.get(node.id)
+        if known is not None and known[0] == node and not known[1].has_peer_left():
+            return False
+        return is_refused(node.host, node.port, wait_ms)
 
     def close(self) -> None:
         """End all calls, and refuse further ones."""

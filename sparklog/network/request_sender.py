@@ -41,8 +41,8 @@ class RequestSender:
         """``lane``: of its calls; no other sender has it. ``hang_up`` ends the call that is under way with
         OSError, and refuses every later one. An attempt takes at most ``request_timeout_ms``.
         """
-        self._node = node
-        self._lane = lane
+        self.node: Final = node
+        self.lane: Final = lane
         self._hang_up = hang_up
         self._guard = guard
         self._request_timeout_ms = request_timeout_ms
@@ -101,11 +101,11 @@ class RequestSender:
         backoff_ms = BACKOFF_MS
         while not self._has_ended():
             try:
-                response = yield CallBroker(self._node, request.message, self._request_timeout_ms, self._lane)
+                response = yield CallBroker(self.node, request.message, self._request_timeout_ms, self.lane)
             except (OSError, SparklogError) as error:
                 if self._has_ended():
                     return
-                logger.info("broker %d, %s: %s", self._node.id, type(request.message).__name__, error)
+                logger.info("broker %d, %s: %s", self.node.id, type(request.message).__name__, error)
                 yield Await(self._closing, backoff_ms)
                 backoff_ms = min(2 * backoff_ms, BACKOFF_MAX_MS)
             else:

@@ -64,6 +64,7 @@ _WITH_ABORTED: Final = Extension(5_015, "with_aborted", "int64")
 _REMOTE_SHARE: Final = Extension(5_016, "remote_share", "int64 array")
 _REMOTE_TROUBLE: Final = Extension(5_017, "remote_trouble", "string")
 _HAS_LEFT: Final = Extension(5_018, "has_left", "int64")
+_ENDED: Final = Extension(5_019, "ended", "int64 array")
 
 _WITHOUT_STORE: Final = Extension(5_020, "without_store", "int64")
 _STORE_GIVEN_UP: Final = Extension(5_021, "store_given_up_in_epoch", "int64")
@@ -85,7 +86,7 @@ EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = 
         (4, "request", "LeaderAndIsrPartitionState"): (_MIN_INSYNC_REPLICAS, _LOST_IN_EPOCH, _STORE_GIVEN_UP),
         (4, "response", "LeaderAndIsrPartitionError"): (_LAST_EPOCH, _LOG_END_OFFSET),
         (5, "request", "StopReplicaTopicState"): (_TOPIC_ID,),
-        (6, "request", "UpdateMetadataRequest"): (_DYNAMIC_CONFIGS, _DEFAULT_CONFIGS, _PUSH),
+        (6, "request", "UpdateMetadataRequest"): (_DYNAMIC_CONFIGS, _DEFAULT_CONFIGS, _PUSH, _ENDED),
         (6, "request", "UpdateMetadataPartitionState"): (_LOST_IN_EPOCH,),
         (6, "request", "UpdateMetadataTopicState"): (_CONFIGS,),
         (6, "request", "UpdateMetadataBroker"): (_BROKER_EPOCH,),

@@ -11,6 +11,7 @@ import pytest
 from sparklog.broker.handlers import leader_and_isr, update_metadata
 from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.metadata.departed_brokers import DepartedBrokers
+from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.metadata.metadata_cache import FULL, MetadataCache
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
@@ -99,6 +100,7 @@ class Broker:
                 replicas=self.replicas,
                 metadata=self.metadata,
                 departed_brokers=DepartedBrokers(self.clock),
+                doubted_leaders=DoubtedLeaders(self.clock),
                 broker_id=1,
             ),
             reply=lambda answer: None,

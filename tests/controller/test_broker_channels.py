@@ -66,7 +66,9 @@ def senders():
 def ports():
     connections = ChannelConnections("test")
     loops = LoopThreads(connections.ask)
-    yield ChannelPorts(loops, itertools.count().__next__, connections.hang_up, threading.Lock)
+    yield ChannelPorts(
+        loops, itertools.count().__next__, connections.hang_up, connections.has_ended, threading.Lock
+    )
     connections.close()
     loops.close(WAIT_S)
     assert not senders()
@@ -123,6 +125,16 @@ def test_what_was_meant_for_another_incarnation_is_dropped(channels, peer, answe
     channels.disconnect(PEER, BrokerEpoch(7))
     channels.send(stop(2, epoch=8))
     assert peer.seen.get(timeout=WAIT_S) == 2
+
+
+def test_a_broker_has_ended_once_its_port_refuses_as_the_channel_to_it_tells(channels, peer, answers):
+    channels.connect(broker(peer.reactor.ports[0]))
+    channels.send(stop(1))
+    answers.get(timeout=WAIT_S)
+    assert not channels.has_ended(PEER, BrokerEpoch(7))
+    peer.reactor.stop()
+    assert channels.has_ended(PEER, BrokerEpoch(7))
+    assert not channels.has_ended(PEER, BrokerEpoch(6))
 
 
 def test_a_channel_to_nobody_ends_at_once_when_it_is_closed(channels, peer, answers, ports):

@@ -36,9 +36,12 @@ class Peer:
         header, _ = decode_request(exchange.frame)
         exchange.reply(encode_response(StopReplicaResponse(), header.api_version, header.correlation_id))
 
+    @property
+    def node(self):
+        return Node(PEER, "127.0.0.1", self.reactor.ports[0])
+
     def call(self, lane):
-        node = Node(PEER, "127.0.0.1", self.reactor.ports[0])
-        return CallBroker(node, StopReplicaRequest(controller_id=-1, controller_epoch=1), 60_000, lane)
+        return CallBroker(self.node, StopReplicaRequest(controller_id=-1, controller_epoch=1), 60_000, lane)
 
 
 @pytest.fixture
@@ -107,3 +110,13 @@ def test_after_the_end_of_all_no_channel_makes_a_call(peer, connections):
         with pytest.raises(ConnectionError, match="not called any more"):
             connections.ask(peer.call(lane))
     assert len(peer.connections) == 1
+
+
+def test_a_peer_has_ended_when_its_port_refuses_whether_or_not_a_connection_was_made(peer, connections):
+    connections.ask(peer.call(4))
+    node = peer.node
+    assert not connections.has_ended(node, 4)
+    assert not connections.has_ended(node, 5)
+    peer.reactor.stop()
+    assert connections.has_ended(node, 4)
+    assert connections.has_ended(node, 5)

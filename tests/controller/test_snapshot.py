@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from sparklog.controller.snapshot import read_brokers, read_snapshot
+from sparklog.controller.snapshot import has_withdrawn, read_brokers, read_snapshot
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity, mark_suspect
 from sparklog.model.cluster import Broker, plaintext
@@ -62,6 +62,17 @@ def test_a_broker_that_withdraws_between_two_reads_is_not_registered_with_its_ne
     epoch = register(zookeeper, 1)
     withdraw = partial(withdraw_suspect, zookeeper, BrokerId(1), epoch, "directory-1")
     assert read_brokers(Interrupted(zookeeper, withdraw)) == {}
+
+
+def test_a_broker_that_withdrew_is_told_from_one_whose_session_expired(zookeeper):
+    epoch = register(zookeeper, 1)
+    live = read_brokers(zookeeper)[BrokerId(1)]
+    zookeeper.delete(znodes.broker_path(BrokerId(1)))
+    assert not has_withdrawn(zookeeper, live)
+    withdraw_suspect(zookeeper, BrokerId(1), epoch, "directory-1")
+    assert has_withdrawn(zookeeper, live)
+    register(zookeeper, 1)
+    assert not has_withdrawn(zookeeper, live), "the record is that of another incarnation"
 
 
 def test_a_broker_that_registers_again_between_two_reads_is_read_again(zookeeper):

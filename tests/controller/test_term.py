@@ -22,7 +22,7 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.kafka_numbers import BROKER_RESOURCE
 from sparklog.model.zookeeper import Create, SetData
-from sparklog.zookeeper.registration import register_broker
+from sparklog.zookeeper.registration import register_broker, withdraw_suspect
 
 pytestmark = pytest.mark.integration
 
@@ -44,6 +44,11 @@ class ManualClock:
 @dataclass
 class RecordingChannels:
     done: list = field(default_factory=list)
+    ended: set = field(default_factory=set)
+    """Brokers whose processes have ended, as their connections show."""
+
+    def has_ended(self, broker, broker_epoch):
+        return broker in self.ended
 
     def connect(self, broker):
         self.done.append(("connect", broker.id))
@@ -252,6 +257,35 @@ def test_a_broker_that_is_down_takes_settings_once_zookeeper_confirms_that_it_re
     configs, block = office.answers
     assert [one.error for one in configs.resources] == [ErrorCode.none, ErrorCode.broker_id_not_registered]
     assert block.error == ErrorCode.none, "what came meanwhile is told after it"
+
+
+def withdraw(office, broker):
+    withdraw_suspect(office.zookeeper, BrokerId(broker), office.epochs[broker], f"directory-{broker}")
+
+
+def end(office, broker):
+    office.channels.ended.add(broker)
+    office.expire(broker)
+
+
+def fall_silent(office, broker):
+    office.expire(broker)
+
+
+@pytest.mark.parametrize("reading", ["of the brokers", "of everything"])
+@pytest.mark.parametrize(("leave", "is_told"), [(withdraw, True), (end, True), (fall_silent, False)])
+def test_brokers_are_told_of_one_that_left_whether_it_is_known_to_have_ended(office, leave, is_told, reading):
+    epoch = office.epochs[1]
+    leave(office, 1)
+    office.channels.done.clear()
+    if reading == "of everything":
+        office.zookeeper.lose_writes.append("after")
+        office.allocate(2)
+    else:
+        office.term.brokers_changed()
+    updates = [one for one in office.channels.done if isinstance(one, act.SendUpdateMetadata)]
+    assert {one.broker for one in updates} == {2, 3}
+    assert {one.ended for one in updates} == {(epoch,) if is_told else ()}
 
 
 def test_a_report_of_death_elects_before_anything_else_is_looked_at(office):

@@ -37,6 +37,9 @@ class Peer:
     def hang_up(self):
         self._connection.close()
 
+    def stop_listening(self):
+        self._listener.close()
+
     def close(self):
         self._thread.join()
         self.hang_up()
@@ -107,3 +110,35 @@ def test_a_call_to_an_address_where_nobody_listens_is_refused(connections):
         node = Node(BrokerId(1), *listener.getsockname())
     with pytest.raises(ConnectionRefusedError, match="cannot connect to"):
         connections.call(node, MESSAGE, timeout_ms=TIMEOUT_MS)
+
+
+PROBE_MS = 10_000
+
+
+def test_a_peer_that_is_silent_has_not_ended(peer, caller, connections):
+    assert not connections.has_ended(peer.node, PROBE_MS)
+
+
+def test_a_peer_that_closed_a_connection_and_takes_another_has_not_ended(peer, caller, connections):
+    """As brokers close connections that were idle for long."""
+    peer.hang_up()
+    caller.wait_for_error()
+    assert not connections.has_ended(peer.node, PROBE_MS)
+
+
+def test_a_peer_whose_host_refuses_another_connection_has_ended(peer, caller, connections):
+    peer.stop_listening()
+    assert not connections.has_ended(peer.node, PROBE_MS), "its connection is open"
+    peer.hang_up()
+    caller.wait_for_error()
+    assert connections.has_ended(peer.node, PROBE_MS)
+
+
+def test_what_this_side_closed_proves_nothing(peer, caller, connections):
+    connections.forget(BrokerId(1))
+    caller.wait_for_error()
+    assert not connections.has_ended(peer.node, PROBE_MS)
+
+
+def test_a_host_that_cannot_be_asked_proves_nothing(connections):
+    assert not connections.has_ended(Node(BrokerId(1), "no such host.invalid", 9), PROBE_MS)

@@ -206,6 +206,7 @@ SAMPLES = {
 DEFAULTS = {
     "payload_kinds": (),
     "own_apis": (),
+    "ended": (),
     "producers": b"",
     "min_insync_replicas": 1,
     "topic_id": NO_TOPIC_ID,

@@ -1,11 +1,13 @@
 """UpdateMetadata: live brokers, topics and leaders, from the controller."""
 
+from collections.abc import Set
+
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.from_controller import judge
 from sparklog.broker.metadata.metadata_cache import MetadataSnapshot
 from sparklog.model.config import DynamicConfigs
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import NamedTopic
+from sparklog.model.ids import BrokerEpoch, NamedTopic
 from sparklog.wire.messages.control.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 
@@ -20,9 +22,18 @@ def handle(call: Call, request: UpdateMetadataRequest) -> None:
         _make_way(call, request)
         _configure(call, request)
         live = call.broker.metadata.snapshot.brokers
-        call.broker.departed_brokers.on_live_brokers(before.brokers, live)
+        call.broker.departed_brokers.on_live_brokers(before.brokers, live, _ended(call, request, before))
         call.broker.replicas.on_live_brokers(live.keys())
     call.reply(UpdateMetadataResponse(error_code=taken or ErrorCode.none))
+
+
+def _ended(call: Call, request: UpdateMetadataRequest, before: MetadataSnapshot) -> Set[BrokerEpoch]:
+    """Brokers that ended, as the controller tells, or as refused connections of our own show. A controller
+    that is new knows nothing of a broker that left before its time.
+    """
+    refused = call.broker.doubted_leaders.has_refused
+    own = {broker.epoch for broker in before.brokers.values() if refused(broker.id, broker.epoch)}
+    return own.union(map(BrokerEpoch, request.ended))
 
 
 def _notify_of_deletions(call: Call, before: MetadataSnapshot) -> None:

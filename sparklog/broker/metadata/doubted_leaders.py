@@ -54,6 +54,11 @@ class DoubtedLeaders:
     def on_answer(self, leader: BrokerId) -> None:
         self._doubts.pop(leader, None)
 
+    def has_refused(self, leader: BrokerId, broker_epoch: BrokerEpoch) -> bool:
+        """Whether this incarnation has refused a connection since its last answer."""
+        doubt = self._doubts.get(leader)
+        return doubt is not None and doubt.broker_epoch == broker_epoch and doubt.is_refused
+
     def has(self, leader: BrokerId, broker_epoch: BrokerEpoch) -> bool:
         """Whether this incarnation of the broker is doubted now."""
         doubt = self._doubts.get(leader)

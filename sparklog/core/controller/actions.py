@@ -103,6 +103,8 @@ class SendUpdateMetadata:
     """The settings of all brokers, which go over those that each was started with."""
     is_full: bool = False
     """Whether there are no other topics than these."""
+    ended: tuple[BrokerEpoch, ...] = ()
+    """Of brokers that left, and of which it is known that they ended."""
 
 
 @dataclass(frozen=True, slots=True)

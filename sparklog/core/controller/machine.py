@@ -25,7 +25,7 @@ A fact is legal only while the machine is settled, except for the outcome that i
 a bug in the shell and raises ``IllegalTransition`` with the recent events.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -93,14 +93,17 @@ class ControllerMachine:
         connects = [Connect(broker) for broker in self.image.live_brokers()]
         return [*connects, *self._start_over(), *self._rebalance(now_ms), *self._continue(now_ms)]
 
-    def on_reloaded(self, snapshot: ClusterSnapshot, now_ms: int) -> list[Action]:
+    def on_reloaded(
+        self, snapshot: ClusterSnapshot, now_ms: int, ended: Set[BrokerId] = frozenset()
+    ) -> list[Action]:
         """Everything was read again, after a write that was refused or lost. The controller epoch is the
-        same.
+        same. ``ended``: as in ``on_brokers``.
         """
         self._expect(now_ms, "reloading", f"reloaded in epoch {snapshot.controller_epoch}")
         before, self.work.image = self.image, ClusterImage.of(snapshot, self.config)
         actions = self._channels_after(before)
         self.image.registered = before.registered
+        self.image.ended = self._ended_since(before, self._known_to_have_ended(before, ended))
         self._keep_what_brokers_said(before)
         self.work.forget_news_of_brokers()
         return [*actions, *self._start_over(), *self._continue(now_ms)]
@@ -132,6 +135,11 @@ class ControllerMachine:
                     if self._is_same_topic(one.topic, before)
                 }
 
+    def _ended_since(self, before: ClusterImage, ended: Set[BrokerId]) -> dict[BrokerId, BrokerEpoch]:
+        """The brokers that ended, in ``before`` or by now."""
+        by_now = {one: before.brokers[one].broker.epoch for one in ended if one in before.brokers}
+        return {one: epoch for one, epoch in (before.ended | by_now).items() if one not in self.image.brokers}
+
     def _is_same_topic(self, name: str, before: ClusterImage) -> bool:
         """Whether the topic of this name is the one that it was."""
         now, was = self.image.topics.get(name), before.topics.get(name)
@@ -139,8 +147,13 @@ class ControllerMachine:
 
     # ------------------------------------------------------------------------- brokers
 
-    def on_brokers(self, seen: Mapping[BrokerId, LiveBroker], now_ms: int) -> list[Action]:
-        """These brokers are registered now. One with a new epoch has failed and started (KIP-380)."""
+    def on_brokers(
+        self, seen: Mapping[BrokerId, LiveBroker], now_ms: int, ended: Set[BrokerId] = frozenset()
+    ) -> list[Action]:
+        """These brokers are registered now. One with a new epoch has failed and started (KIP-380).
+
+        ``ended``: of those that are not, the brokers that the shell saw end.
+        """
         if self.phase == "reading brokers":
             self.phase = "settled"
         epochs = [(broker, live.broker.epoch) for broker, live in sorted(seen.items())]
@@ -155,8 +168,18 @@ class ControllerMachine:
         if come:
             self.work.add_first(StartBrokers(tuple(come)))
         if gone:
-            self.work.add_first(FailBrokers(tuple(gone)))
+            self.work.add_first(FailBrokers(tuple(gone), self._known_to_have_ended(self.image, ended)))
         return self._continue(now_ms)
+
+    def _known_to_have_ended(self, image: ClusterImage, ended: Set[BrokerId]) -> frozenset[BrokerId]:
+        """The brokers of ``image`` that the shell saw end, that were stopping in order, or that a supervisor
+        reported dead while another step was under way."""
+        reported = {
+            step.broker
+            for step in self.work.steps
+            if isinstance(step, RemoveRegistration) and image.is_current(step.broker, step.broker_epoch)
+        }
+        return frozenset(ended | image.shutting_down | reported)
 
     def on_registered(self, ids: frozenset[BrokerId], now_ms: int) -> list[Action]:
         """These brokers have registered at some time; most of them are alive."""
@@ -220,7 +243,8 @@ class ControllerMachine:
             return self._resign(f"another controller was elected after epoch {self.image.controller_epoch}")
         operation = decision.operations[index - 1]
         if isinstance(decision.step, RemoveRegistration) and reason == "no_node":
-            self.work.add_first(FailBrokers((decision.step.broker,)))  # it went by itself
+            broker = decision.step.broker  # it went by itself
+            self.work.add_first(FailBrokers((broker,), ended=frozenset({broker})))
             return self._continue(now_ms)
         return self._take_again(decision, self._how_to_read_again(operation, reason))
 

@@ -22,9 +22,10 @@ from sparklog.model.zookeeper import Operation
 
 @dataclass(frozen=True, slots=True)
 class FailBrokers:
-    """These brokers are gone, or an incarnation of them is."""
+    """These brokers are gone, or an incarnation of them is. Those in ``ended`` are known to have ended."""
 
     brokers: tuple[BrokerId, ...]
+    ended: frozenset[BrokerId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

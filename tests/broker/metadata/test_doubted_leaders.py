@@ -54,6 +54,17 @@ def test_an_answer_ends_a_doubt_and_later_errors_count_again(doubted):
     assert doubted.has(LEADER, EPOCH)
 
 
+def test_a_leader_has_refused_until_it_answers_however_long_ago(doubted, clock):
+    doubted.on_connection_error(LEADER, EPOCH, LOST)
+    assert not doubted.has_refused(LEADER, EPOCH), "it may only have closed a connection"
+    doubted.on_connection_error(LEADER, EPOCH, REFUSED)
+    clock.now_ms += 10 * REFUSED_MS
+    assert doubted.has_refused(LEADER, EPOCH)
+    assert not doubted.has_refused(LEADER, NEXT_EPOCH)
+    doubted.on_answer(LEADER)
+    assert not doubted.has_refused(LEADER, EPOCH)
+
+
 @pytest.mark.parametrize("error", [TimeoutError("silent"), ConnectionAbortedError("closed by this side")])
 def test_a_silent_leader_and_a_connection_that_this_side_ends_are_no_doubt(doubted, error):
     doubted.on_connection_error(LEADER, EPOCH, error)

@@ -32,6 +32,8 @@ def fail_brokers(work: PendingWork, step: FailBrokers) -> list[Action]:
         epoch = work.image.epoch_of(broker)
         if epoch is not None:
             work.check(work.image.hosted_by(broker))
+            if broker in step.ended:
+                work.image.ended[broker] = epoch
             work.image.remove_broker(broker)
             work.pushes.starting.discard(broker)
             work.pushes.brokers_changed = True

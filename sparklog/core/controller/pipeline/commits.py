@@ -59,7 +59,7 @@ def commit(work: PendingWork, decision: Decision) -> list[Action]:
             work.waiting.creations[command].results.append(increased(work.image, name))
             work.check(work.image.topics[name].topic_partitions())
         case RemoveRegistration(broker):
-            work.add_first(FailBrokers((broker,)))
+            work.add_first(FailBrokers((broker,), ended=frozenset({broker})))
         case PurgeTopic(topic) if topic in work.image.topics:
             work.add(decision.step)
     return []

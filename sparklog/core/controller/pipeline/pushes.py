@@ -125,7 +125,10 @@ class PendingPushes:
     ) -> SendUpdateMetadata:
         own, everybodys = image.dynamic_configs(broker.id), image.default_configs
         push = self._push_id()
-        return SendUpdateMetadata(push, broker.id, broker.epoch, live, topics, own, everybodys, is_full)
+        ended = tuple(sorted(image.ended.values()))
+        return SendUpdateMetadata(
+            push, broker.id, broker.epoch, live, topics, own, everybodys, is_full, ended
+        )
 
     # -- LeaderAndIsr
 

@@ -192,6 +192,9 @@ class ClusterImage:
     log_ends: dict[BrokerId, dict[TopicPartition, LogEnd]] = field(default_factory=dict)
     """The ends of the logs of partitions without a leader, as live brokers reported them."""
     report_waits: ReportWaits = field(default_factory=ReportWaits)
+    ended: dict[BrokerId, BrokerEpoch] = field(default_factory=dict)
+    """Brokers that left and are known to have ended, with the epoch of that incarnation, until they are
+    registered again."""
     producer_block: ProducerIdBlock | None = None
     producer_block_version: int = -1
     broker_configs: dict[str, Mapping[str, str]] = field(default_factory=dict)
@@ -341,6 +344,7 @@ class ClusterImage:
 
     def add_broker(self, live: LiveBroker) -> None:
         self.brokers[live.broker.id] = live
+        self.ended.pop(live.broker.id, None)
 
     def remove_broker(self, broker: BrokerId) -> None:
         del self.brokers[broker]

@@ -70,6 +70,9 @@ class UpdateMetadataRequest:
     """... and what was set for all brokers, over which the broker's own settings go."""
     push: int = -1
     """An extension of ours: a controller numbers what it says, so that a repetition is known as one."""
+    ended: tuple[int, ...] = ()
+    """An extension of ours: the epochs of brokers that left and are known to have ended. A broker that left
+    and is not among them was silent until its session expired."""
 
 
 @dataclass(slots=True, kw_only=True)

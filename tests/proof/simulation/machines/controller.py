@@ -67,7 +67,7 @@ class SimulatedController:
             self.process.soon(lambda: self._in_candidate().push_answered(epoch, answer))
 
         loops = LoopTasks(self.process, self.host, self._world.network)
-        ports = ChannelPorts(loops, self._new_lane, loops.hang_up, Tripwire)
+        ports = ChannelPorts(loops, self._new_lane, loops.hang_up, loops.has_ended, Tripwire)
         timeout_ms = self._world.config.get_int("request.timeout.ms")
         return BrokerChannels(
             epoch, on_answer, ports, listener=DEFAULT_LISTENER, request_timeout_ms=timeout_ms

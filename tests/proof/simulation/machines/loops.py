@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from simulation.machines.network import Call, Network, OnFailure, OnResponse
 from simulation.schedule import US_PER_MS, Event, Process
+from sparklog.model.cluster import Node
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import (
     Await,
@@ -45,6 +46,10 @@ class LoopTasks:
         for task in self._running:
             if (call := task.call_to(broker_id, lane)) is not None:
                 call.abandon()
+
+    def has_ended(self, node: Node, lane: int) -> bool:
+        """Whether that broker's process has ended, as ``PeerConnections.has_ended`` finds out."""
+        return self.network.refuses(self.host, node.host)
 
     def call_controller(
         self, question: CallController, answered: "OnResponse", failed: "OnFailure"

@@ -416,6 +416,13 @@ class Network:
             self._connections[caller, address, lane] = connection
         return connection
 
+    def refuses(self, origin: str, address: str) -> bool:
+        """Whether a host that can be reached would refuse a connection to ``address``, as no process listens
+        there. That of a paused process accepts it."""
+        ways = self.weather(origin, address), self.weather(address, origin)
+        host = self.hosts.get(address)
+        return not any(way.is_cut for way in ways) and (host is None or not host.process.is_alive)
+
     def drop(self, connection: Connection) -> None:
         key = (connection.caller, connection.address, connection.lane)
         if self._connections.get(key) is connection:
