@@ -47,6 +47,15 @@ def read(member, *, epoch=-1, follower=None, offset=0):
     return member.partition.read(request, at_least_one_batch=True)
 
 
+def test_a_producer_waits_on_when_its_leader_stays_leader_without_the_follower_that_left(members, batch):
+    both(members, 1, 1, isr=(1, 2), min_isr=1)
+    answers = members[1].produce(batch())
+    assert answers == []
+    members[1].become(1, 2, isr=(1,), min_isr=1)
+    assert [(one[TP].error, one[TP].base_offset) for one in answers] == [(ErrorCode.none, 0)]
+    assert members[1].partition.log_end_offset == 1
+
+
 def test_a_leader_whose_log_a_crash_has_shortened_does_not_make_logs_diverge(members, batch) -> None:
     """[21]"""
     both(members, 1, 1)

@@ -110,6 +110,7 @@ class LeaderAppend:
             return self._appended(
                 leader, acks, token, objection.base_offset, objection.last_offset + 1,
                 objection.timestamp_ms if batches[0][1].is_log_append_time else -1,
+                outlasts=leader_epoch is None,
             )  # fmt: skip
         refusal = self._refusal(leader, acks, origin)
         if refusal is not None:
@@ -121,7 +122,7 @@ class LeaderAppend:
             return AppendResult(error, message=BEHIND_A_REFUSED_ONE, is_held_up=True)
         if objection is not None:
             return objected(objection)
-        return self._append_new(leader, records, batches, acks, token)
+        return self._append_new(leader, records, batches, acks, token, outlasts=leader_epoch is None)
 
     def append_markers(
         self, markers: Sequence[Marker], token: int, connection: int | None
@@ -140,7 +141,9 @@ class LeaderAppend:
                 records += marker.records
         if not batches:
             return AppendedMarkers(AppendResult(ErrorCode.none), objections)
-        return AppendedMarkers(self._append_new(leader, records, batches, ACKS_ALL, token), objections)
+        return AppendedMarkers(
+            self._append_new(leader, records, batches, ACKS_ALL, token, outlasts=False), objections
+        )
 
     def _refusal(self, leader: Leader, acks: int, origin: AppendOrigin) -> AppendResult | None:
         """Why nothing is appended now, whoever sent it; and no client's batch, if the disk has little room.
@@ -172,8 +175,9 @@ class LeaderAppend:
         return leader
 
     def _append_new(
-        self, leader: Leader, records: bytearray | memoryview, batches: Batches, acks: int, token: int
-    ) -> AppendResult:
+        self, leader: Leader, records: bytearray | memoryview, batches: Batches, acks: int, token: int,
+        *, outlasts: bool,
+    ) -> AppendResult:  # fmt: skip
         base_offset = self._replica.marks.log_end_offset
         stamped = stamp_all(records, batches, base_offset, leader.leader_epoch)
         if not self._log_guard.append(records, stamped):
@@ -183,15 +187,20 @@ class LeaderAppend:
         last = batches[-1][1]
         append_time_ms = last.max_timestamp_ms if last.is_log_append_time else -1
         end_offset = self._replica.marks.log_end_offset
-        return self._appended(leader, acks, token, base_offset, end_offset, append_time_ms)
+        return self._appended(leader, acks, token, base_offset, end_offset, append_time_ms, outlasts=outlasts)
 
     def _appended(
-        self, leader: Leader, acks: int, token: int, base_offset: int, end_offset: int, append_time_ms: int
-    ) -> AppendResult:
-        """The result for batches that the log has from ``base_offset`` up to ``end_offset`` (exclusive)."""
+        self, leader: Leader, acks: int, token: int, base_offset: int, end_offset: int, append_time_ms: int,
+        *, outlasts: bool,
+    ) -> AppendResult:  # fmt: skip
+        """The result for batches that the log has from ``base_offset`` up to ``end_offset`` (exclusive).
+
+        ``outlasts``: a wait for the other replicas goes on in the next epoch in which this replica leads. A
+        coordinator names its epoch, and does not live longer.
+        """
         waits = acks == ACKS_ALL
         if waits:
-            self._log_guard.apply(leader.on_produce_waits(token, end_offset))
+            self._log_guard.apply(leader.on_produce_waits(token, end_offset, outlasts=outlasts))
         return AppendResult(
             ErrorCode.none, base_offset, self._replica.marks.log_start_offset, waits,
             log_append_time_ms=append_time_ms, end_offset=end_offset,

@@ -198,14 +198,27 @@ class Leader:
         """More of this log is flushed, which may commit records."""
         return self._advance_high_watermark(now_ms)
 
-    def on_produce_waits(self, token: int, required_offset: int) -> list[Action]:
-        """A write with acks=all, appended up to ``required_offset`` (exclusive), waits to be committed."""
+    def on_produce_waits(self, token: int, required_offset: int, *, outlasts: bool = False) -> list[Action]:
+        """A write with acks=all, appended up to ``required_offset`` (exclusive), waits to be committed.
+
+        ``outlasts``: it goes on waiting if this replica leads in the next epoch too.
+        """
         if self.marks.high_watermark >= required_offset:
             return [CompleteProduce(token, ErrorCode.none)]
         if self.is_under_min_isr:
             return [CompleteProduce(token, ErrorCode.not_enough_replicas_after_append)]
-        self.produces.add(token, required_offset)
+        self.produces.add(token, required_offset, outlasts=outlasts)
         return []
+
+    def on_began(self, outlasting: Iterable[tuple[int, int]], now_ms: MonotonicMs) -> list[Action]:
+        """The epoch has begun. ``outlasting`` writes, by required offset and token, waited in the one before,
+        in which this replica led as well.
+
+        To answer them with an error would have their producers send them again, although all are in the log.
+        """
+        for required_offset, token in outlasting:
+            self.produces.add(token, required_offset, outlasts=True)
+        return [*self.on_appended(now_ms), *self._fail_short_writes()]
 
     # Deleting
 

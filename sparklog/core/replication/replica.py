@@ -8,6 +8,7 @@ Each leader epoch of this replica is announced: ``BeganLeading`` and later ``Cea
 rising epochs. A process that dies announces nothing; its next one begins with a greater epoch.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sparklog.core.recent_events import RecentEvents
@@ -86,11 +87,15 @@ class Replica:
             what = f"broker {self.broker_id} is no replica of {self.topic_partition} in {state}"
             raise self.events.illegal(what)
         self.events.note(f"leader {state.leader} in epoch {state.leader_epoch}, ISR {list(state.isr)}")
+        stays = self.leader if state.leader == self.broker_id else None
+        outlasting = [] if stays is None else stays.produces.take_outlasting(self.marks.log_end_offset)
         actions = self._leave_role()
         self.leader_epoch = state.leader_epoch
         if state.leader == self.broker_id:
             awaits_history = has_store and self._has_nothing_since_loss(state)
-            return actions + self._lead(state, broker_epoch, now_ms, awaits_history=awaits_history)
+            return actions + self._lead(
+                state, broker_epoch, now_ms, outlasting, awaits_history=awaits_history
+            )
         self.role = Follower(
             state.leader, state.leader_epoch, self.marks, self.epochs, lost_in_epoch=state.lost_in_epoch
         )
@@ -154,7 +159,9 @@ class Replica:
             assert self.role.leader_epoch == self.leader_epoch, self.events.illegal(what)
 
     def _leave_role(self) -> list[Action]:
-        """The last actions of the role that ends; every wait is answered before listeners are notified."""
+        """The last actions of the role that ends; every wait that ends with it is answered before listeners
+        are notified.
+        """
         actions = [] if self.role is None else self.role.resign()
         if isinstance(self.role, Leader):
             actions.append(CeasedLeading(self.role.leader_epoch))
@@ -175,6 +182,7 @@ class Replica:
         state: PartitionState,
         broker_epoch: BrokerEpoch,
         now_ms: MonotonicMs,
+        outlasting: Iterable[tuple[int, int]],
         *,
         awaits_history: bool,
     ) -> list[Action]:
@@ -191,4 +199,4 @@ class Replica:
         # The epoch begins before anything is appended in it (KAFKA-7415).
         begin = AssignEpoch(state.leader_epoch, self.marks.log_end_offset)
         announced = BeganLeading(state.leader_epoch)
-        return [begin, StopFetching(), announced, *self.role.on_appended(now_ms)]
+        return [begin, StopFetching(), announced, *self.role.on_began(outlasting, now_ms)]

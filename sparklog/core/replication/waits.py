@@ -18,20 +18,27 @@ FORGOTTEN_MAX = 64
 
 @dataclass(slots=True)
 class ProduceWaits:
-    """Produces, each satisfied by a high watermark of at least its ``required_offset`` (exclusive end)."""
+    """Produces, each satisfied by a high watermark of at least its ``required_offset`` (exclusive end).
+
+    One that ``outlasts`` goes on waiting in the next leader epoch, if the same replica leads in it.
+    """
 
     _heap: list[tuple[int, int]] = field(default_factory=list)
     _waiting: set[int] = field(default_factory=set)
+    _outlasting: set[int] = field(default_factory=set)
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, token: int, required_offset: int) -> None:
+    def add(self, token: int, required_offset: int, *, outlasts: bool = False) -> None:
         heapq.heappush(self._heap, (required_offset, token))
         self._waiting.add(token)
+        if outlasts:
+            self._outlasting.add(token)
 
     def forget(self, token: int) -> None:
         self._waiting.discard(token)
+        self._outlasting.discard(token)
         if len(self._heap) > 2 * len(self._waiting) + FORGOTTEN_MAX:
             # While the high watermark does not move, retried writes must not grow the heap.
             self._heap = [entry for entry in self._heap if entry[1] in self._waiting]
@@ -43,14 +50,28 @@ class ProduceWaits:
         while self._heap and self._heap[0][0] <= high_watermark:
             _, token = heapq.heappop(self._heap)
             if token in self._waiting:
-                self._waiting.remove(token)
+                self.forget(token)
                 taken.append(token)
+        return taken
+
+    def take_outlasting(self, end_offset: int) -> list[tuple[int, int]]:
+        """Remove and return the tokens that outlast the epoch, and whose records a log that ends at
+        ``end_offset`` has: offset and token, in order of offset.
+        """
+        taken = [
+            (offset, token)
+            for offset, token in sorted(self._heap)
+            if token in self._outlasting and offset <= end_offset
+        ]
+        for _, token in taken:
+            self.forget(token)
         return taken
 
     def take_all(self) -> list[int]:
         taken = [token for _, token in sorted(self._heap) if token in self._waiting]
         self._heap.clear()
         self._waiting.clear()
+        self._outlasting.clear()
         return taken
 
 

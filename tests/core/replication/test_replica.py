@@ -97,6 +97,41 @@ def test_a_leader_that_becomes_follower_tells_everyone_who_waits() -> None:
     ]
 
 
+def test_a_write_goes_on_waiting_at_a_leader_that_leads_the_next_epoch_too() -> None:
+    """The controller raises the epoch when a follower has left, and a producer that is told to look for
+    another leader sends again what is in the log."""
+    replica = replica_with()
+    told(replica, leader=1, epoch=3)
+    replica.leader.on_produce_waits(7, 10, outlasts=True)
+    assert told(replica, leader=1, epoch=4, isr=(1, 2)) == [
+        CeasedLeading(LeaderEpoch(3)),
+        AssignEpoch(LeaderEpoch(4), 10),
+        StopFetching(),
+        BeganLeading(LeaderEpoch(4)),
+    ]
+    done = replica.leader.on_follower_fetch(BrokerId(2), BrokerEpoch(60), 10, NOW)
+    assert done == [CompleteProduce(7, ErrorCode.none)]
+    assert told(replica, leader=2, epoch=5)[0] == CeasedLeading(LeaderEpoch(4)), "it is answered once"
+
+
+def test_a_coordinators_write_and_one_whose_records_are_gone_end_with_their_epoch() -> None:
+    replica = replica_with()
+    told(replica, leader=1, epoch=3)
+    replica.leader.on_produce_waits(7, 8)
+    replica.leader.on_produce_waits(8, 10, outlasts=True)
+    replica.on_log_changed(0, 9, replica.marks.transactions)
+    ended = told(replica, leader=1, epoch=4)[:2]
+    assert ended == [CompleteProduce(one, ErrorCode.not_leader_or_follower) for one in (7, 8)]
+
+
+def test_a_write_that_the_next_epoch_has_too_few_replicas_for_is_told_so() -> None:
+    replica = replica_with()
+    told(replica, leader=1, epoch=3)
+    replica.leader.on_produce_waits(7, 10, outlasts=True)
+    actions = told(replica, leader=1, epoch=4, isr=(1,))
+    assert actions[-1] == CompleteProduce(7, ErrorCode.not_enough_replicas_after_append)
+
+
 def test_each_epoch_of_a_leader_is_announced_with_its_begin_and_its_end() -> None:
     replica = replica_with()
     actions = [

@@ -15,7 +15,7 @@ def _ack_on_append(switch: Switch) -> None:
     """A produce with acks=all is answered when the leader has it."""
 
     def on_produce_waits(original: Any) -> Any:
-        def mutated(self: Leader, token: int, required_offset: int) -> list[Action]:
+        def mutated(self: Leader, token: int, required_offset: int, **_how: Any) -> list[Action]:
             return [CompleteProduce(token, ErrorCode.none)]
 
         return mutated
