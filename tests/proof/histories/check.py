@@ -53,8 +53,8 @@ RULES: Final = (
     Rule(
         "ProducersKeepTheirOrder",
         "L5",
-        "what a session of an idempotent producer sent is in the order of its numbers",
-        "records of idempotent producers behind others of their session",
+        "what an idempotent session sent, or one with one request in flight, is in the order of its numbers",
+        "records behind others of their session",
         rules_of_logs.producers_keep_their_order,
     ),
     Rule(

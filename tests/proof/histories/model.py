@@ -41,6 +41,8 @@ class Send:
     """To which it belongs."""
     source: str | None = None
     """The value of the record of which a pipeline made it."""
+    in_flight: int = -1
+    """How many requests of its producer may be under way at once."""
 
     @property
     def is_ok(self) -> bool:

@@ -289,6 +289,8 @@ class _Joiner:
             send.transaction = _text(fields, "transaction")
         if fields.get("source") is not None:
             send.source = _text(fields, "source", VALUE_MAX)
+        if fields.get("in_flight") is not None:
+            send.in_flight = _number(fields, "in_flight")
         self._begin(fields, process, send)
         self._history.sends.append(send)
 

@@ -216,15 +216,19 @@ def _idempotent_sends(one: PartitionFacts) -> int:
 
 
 def producers_keep_their_order(facts: Facts, judged: Judged) -> Found:
-    """Of idempotent ones, whatever was in flight: others may be overtaken by what they gave up."""
+    """Of idempotent ones, whatever was in flight. Of plain ones with one request in flight, the records that
+    are where an acknowledgement said: what the client gave up may come late, or a second time.
+    """
     for one in facts.partitions.values():
         if one.final is None:
-            judged.leave_out(one.why_no_final, _idempotent_sends(one))
+            judged.leave_out(one.why_no_final, sum(map(_keeps_its_order, one.sends)))
             continue
         last: dict[str, Send] = {}
         for offset, value in one.final.records:
             send = facts.send_of.get(value)
-            if send is None or not send.is_idempotent:
+            if send is None or not _keeps_its_order(send):
+                continue
+            if not send.is_idempotent and send.offset != offset:
                 continue
             before = last.get(send.session)
             last[send.session] = send
@@ -236,6 +240,11 @@ def producers_keep_their_order(facts: Facts, judged: Judged) -> Found:
                     f"number {send.seq} of session {send.session} is at {offset}, behind number {before.seq}"
                 )
                 yield one, what, (told_send(before), told_send(send))
+
+
+def _keeps_its_order(send: Send) -> bool:
+    """Whether its producer promises the order of this record."""
+    return send.is_idempotent or (send.in_flight == 1 and send.acks != 0 and send.is_ok)
 
 
 def order_is_real(facts: Facts, judged: Judged) -> Found:

@@ -69,9 +69,10 @@ class Writer:
         tombstone: bool = False,
         transaction: str | None = None,
         source: str | None = None,
+        in_flight: int | None = None,
     ) -> int:
         """Before the record may leave; the number is for what becomes of it. ``source``: the value of the
-        record of which a pipeline made it.
+        record of which a pipeline made it. ``in_flight``: how many requests its producer may have under way.
         """
         op = next(self._ops)
         self.line(
@@ -90,6 +91,7 @@ class Writer:
             tombstone=tombstone or None,
             transaction=transaction,
             source=source,
+            in_flight=in_flight,
         )
         return op
 

@@ -25,7 +25,10 @@ KEYS = 40
 """Of each partition of a compacted topic."""
 TOMBSTONES = 0.1
 IN_FLIGHT_MAX = 5
-"""Requests of an idempotent producer. Others have one: the next could overtake it when it is tried again."""
+"""Requests of an idempotent producer."""
+
+PLAIN_IN_FLIGHT = 1
+"""Those of any other, which so keeps its order: the next could overtake one that is tried again."""
 ID_HEADER = "id"
 RE_READ_RECORDS = 200
 TAIL_RECORDS = 500
@@ -132,6 +135,7 @@ def begin_send(
         tombstone=is_tombstone,
         transaction=transaction,
         source=source,
+        in_flight=None if settings.idempotent else PLAIN_IN_FLIGHT,
     )
     return op, record
 

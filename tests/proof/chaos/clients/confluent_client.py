@@ -12,6 +12,7 @@ from chaos.clients.client_parts import (
     ASK_TIMEOUT_MS,
     FLUSH_S,
     IN_FLIGHT_MAX,
+    PLAIN_IN_FLIGHT,
     RE_READ_RECORDS,
     REMEMBERED,
     REQUEST_TIMEOUT_MS,
@@ -44,7 +45,9 @@ def produce(settings: Settings, writer: Writer) -> None:
                 **common_settings(settings),
                 "acks": settings.acks,
                 "enable.idempotence": settings.idempotent,
-                "max.in.flight.requests.per.connection": IN_FLIGHT_MAX if settings.idempotent else 1,
+                "max.in.flight.requests.per.connection": IN_FLIGHT_MAX
+                if settings.idempotent
+                else PLAIN_IN_FLIGHT,
                 "message.timeout.ms": delivery_timeout_ms(settings),
                 "request.timeout.ms": REQUEST_TIMEOUT_MS,
                 "compression.type": settings.compression,

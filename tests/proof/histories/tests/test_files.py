@@ -49,7 +49,7 @@ def lines_file(folder, *lines):
 def test_what_is_written_is_read(tmp_path):
     path = tmp_path / "history.jsonl"
     with Writer(path, clock=itertools.count(10).__next__) as writer:
-        op = writer.send("p", "t", 0, "v", acks=1, session="s", seq=4, idempotent=False, key="k")
+        op = writer.send("p", "t", 0, "v", acks=1, session="s", seq=4, idempotent=False, key="k", in_flight=1)
         other = writer.send(
             "p", "t", 0, "w", acks="all", session="s", seq=5, idempotent=True, key="k", tombstone=True
         )
@@ -72,8 +72,8 @@ def test_what_is_written_is_read(tmp_path):
         11,
         13,
     )
-    assert (send.acks, send.seq, send.is_idempotent, send.key) == (1, 4, False, "k")
-    assert (failed.outcome, failed.acks, failed.is_tombstone) == ("fail", -1, True)
+    assert (send.acks, send.seq, send.is_idempotent, send.key, send.in_flight) == (1, 4, False, "k", 1)
+    assert (failed.outcome, failed.acks, failed.is_tombstone, failed.in_flight) == ("fail", -1, True, -1)
     poll, seek = history.reads
     assert (poll.start, poll.records, poll.invoked_ns, poll.done_ns) == (7, [(7, "v")], 15, 16)
     assert poll.epochs == [(7, 2)]

@@ -51,6 +51,7 @@ TYPES = {
     "how": one_of("commit", "abort"),
     "id": TEXT,
     "idempotent": FLAG,
+    "in_flight": INTEGER,
     "is_unclean": FLAG,
     "isolation": one_of("committed", "uncommitted"),
     "key": VALUE,

@@ -2,6 +2,9 @@
 
 from histories.tests.breaches.registry import breaks, legal
 
+ONE_IN_FLIGHT = {"is_idempotent": False, "in_flight": 1}
+"""Of a plain producer that promises the order of what is acknowledged."""
+
 # ---- L1 ------------------------------------------------------------------------------------------------
 
 
@@ -361,6 +364,71 @@ def a_repeated_send_of_an_idempotent_producer_is_there_once(it):
 @breaks("ProducersKeepTheirOrder")
 def one_in_flight_overtakes_another(it):
     first, second = it.begin("a"), it.begin("b")
+    it.answer(second, offset=0)
+    it.answer(first, offset=1)
+    it.final((0, "b"), (1, "a"))
+
+
+@breaks("ProducersKeepTheirOrder")
+def a_plain_producer_with_one_in_flight_overtakes_itself(it):
+    first, second = it.begin("a", **ONE_IN_FLIGHT), it.begin("b", **ONE_IN_FLIGHT)
+    it.answer(second, offset=0)
+    it.answer(first, offset=1)
+    it.final((0, "b"), (1, "a"))
+
+
+@breaks("ProducersKeepTheirOrder")
+def a_plain_producer_is_acknowledged_by_one_replica_and_out_of_order_in_a_pause(it):
+    waiting = it.begin("a", acks=1, **ONE_IN_FLIGHT)
+    it.fault("pause-leader-1x", 20)
+    it.send("b", 0, acks=1, leader_epoch=2, **ONE_IN_FLIGHT)
+    it.answer(waiting, offset=1, leader_epoch=2)
+    it.final((0, "b"), (1, "a"))
+
+
+@breaks("ProducersKeepTheirOrder")
+def a_plain_producer_repeats_what_was_there_and_is_acknowledged_for_the_later_copy(it):
+    first = it.begin("a", **ONE_IN_FLIGHT)
+    it.send("b", 1, **ONE_IN_FLIGHT)
+    it.answer(first, offset=2)
+    it.final((0, "a"), (1, "b"), (2, "a"))
+
+
+@legal
+def what_a_plain_producer_gave_up_comes_late(it):
+    it.answer(it.begin("a", **ONE_IN_FLIGHT), "info")
+    it.send("b", 0, **ONE_IN_FLIGHT)
+    it.begin("c", **ONE_IN_FLIGHT)
+    it.send("d", 1, **ONE_IN_FLIGHT)
+    it.final((0, "b"), (1, "d"), (2, "a"), (3, "c"))
+
+
+@legal
+def a_try_that_a_plain_producer_gave_up_comes_late_although_the_next_one_was_acknowledged(it):
+    it.send("a", 0, **ONE_IN_FLIGHT)
+    it.send("b", 1, **ONE_IN_FLIGHT)
+    it.final((0, "a"), (1, "b"), (2, "a"))
+
+
+@legal
+def what_only_the_leader_had_of_a_plain_producer_is_gone_and_the_rest_in_order(it):
+    it.send("a", 0, acks=1, leader_epoch=1, **ONE_IN_FLIGHT)
+    it.send("b", 1, acks=1, leader_epoch=1, **ONE_IN_FLIGHT)
+    it.leader(2)
+    it.send("c", 1, acks=1, leader_epoch=2, **ONE_IN_FLIGHT)
+    it.final((0, "a"), (1, "c"))
+
+
+@legal
+def a_plain_producer_that_waits_for_nothing_overtakes_itself(it):
+    it.send("a", -1, acks=0, **ONE_IN_FLIGHT)
+    it.send("b", -1, acks=0, **ONE_IN_FLIGHT)
+    it.final((0, "b"), (1, "a"))
+
+
+@legal
+def a_plain_producer_with_several_in_flight_overtakes_itself(it):
+    first, second = (it.begin(one, is_idempotent=False, in_flight=5) for one in ("a", "b"))
     it.answer(second, offset=0)
     it.answer(first, offset=1)
     it.final((0, "b"), (1, "a"))
