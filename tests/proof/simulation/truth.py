@@ -147,11 +147,6 @@ class ReplicaView:
         """Which broker it believes to be."""
         return BrokerId(self.broker_id % ZOMBIES_FROM)
 
-    @property
-    def rank(self) -> tuple[int, int]:
-        """Which of two logs is the greater: last epoch first, then end."""
-        return (-1 if self.log is None else self.log.epochs.latest_epoch), self.end_offset
-
     def refresh(self, partition: Partition, *, is_thinned: bool, is_cleaned: bool = False) -> list[Entry]:
         """Take over what the log holds now; the entries that are new, or new again."""
         log, self.partition = partition.log, partition
@@ -378,7 +373,11 @@ class PartitionTruth:
 
     def may_lose(self, now_ms: int) -> bool:
         """Whether an election of any live replica is allowed, or demanded."""
-        return self.allows_unclean or self.demands > 0 or now_ms <= self.demanded_until_ms
+        return self.allows_unclean or self.is_demanded(now_ms)
+
+    def is_demanded(self, now_ms: int) -> bool:
+        """Whether an administrator may have demanded such an election."""
+        return self.demands > 0 or now_ms <= self.demanded_until_ms
 
     def is_of(self, partition: Partition) -> bool:
         """Whether a partition of this name is one of this topic, not of another that had its name."""

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from simulation.invariants.coordinator_logs import rows_in
 from simulation.invariants.derived import EpochsAreAsTheLogSays, ProducersAreAsTheLogSays
 from simulation.invariants.durable import AcknowledgedIsSynced
+from simulation.invariants.elections import NoElectionLoses
 from simulation.invariants.excuses import Excuses
 from simulation.invariants.groups import GroupRules
 from simulation.invariants.invariant import Invariant, Violation
 from simulation.invariants.leadership import LeadershipIsAnnounced
 from simulation.invariants.minimum import EnoughAreInSync
 from simulation.invariants.presence import CountsWhoIsThere, StopsOutsideTheIsr
-from simulation.invariants.replication import NoElectionLoses, rules_of_replication
+from simulation.invariants.replication import rules_of_replication
 from simulation.invariants.restarts import OnlyDamageIsCalledDamage, RemembersWhatIsCommitted
 from simulation.invariants.states import ControllersAreSane, StatesAreSound, check_write
 from simulation.invariants.tiers import TierRules
@@ -38,6 +39,7 @@ from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.core.controller.state.znodes import (
     CONTROLLER_EPOCH,
     TopicNode,
+    broker_path,
     decode_configs,
     decode_state,
     decode_topic,
@@ -116,7 +118,7 @@ class Witness:
     presence: CountsWhoIsThere = field(default_factory=CountsWhoIsThere)
     _stops: StopsOutsideTheIsr = field(default_factory=StopsOutsideTheIsr)
     _damage: OnlyDamageIsCalledDamage = field(default_factory=OnlyDamageIsCalledDamage)
-    _no_loss: Invariant = field(default_factory=NoElectionLoses)
+    _no_loss: Invariant = field(init=False)
     _controllers: ControllersAreSane = field(default_factory=ControllersAreSane)
     _controller_epoch: int = -1
 
@@ -124,6 +126,11 @@ class Witness:
         self.recorder = Recorder(self.story.schedule)
         self.identities.reach = self.marks.reach
         self.excuses = Excuses(self.truths)
+        self._no_loss = NoElectionLoses(
+            self.excuses.lost_disks,
+            lambda broker_id: self.tree.exists(broker_path(broker_id)) is not None,
+            lambda: self.now_ms,
+        )
         self.invariants.append(self.leadership)
         self.transactions = TransactionRules(lambda: self.story.schedule.now_us, self.marks)
         self.writes = WriteRules(
@@ -185,6 +192,7 @@ class Witness:
             if partition is None or not truth.is_of(partition):
                 if view is None or view.log is None:
                     continue
+                view.partition = None
                 log_dir = view.log.directory.rpartition("/")[0]
                 if partition is None and log_dir in replicas.offline_directories():
                     continue  # it is in there
@@ -448,9 +456,11 @@ class Witness:
         if self.story.is_told:
             self._tell_state(truth, state)
         mark_state(self.marks, truth, before, state)
-        if before is not None and state.lost_in_epoch > before.lost_in_epoch:
+        is_at_a_loss = before is not None and state.lost_in_epoch > before.lost_in_epoch
+        if is_at_a_loss:
             truth.was_allowed = truth.may_lose(self.now_ms)
-            self._no_loss.on_state(truth, before, state)
+        self._no_loss.on_state(truth, before, state)
+        if is_at_a_loss:
             self._lose(truth, state)
         self.excuses.excuse_no_longer(truth, before, state)
         if before is not None:

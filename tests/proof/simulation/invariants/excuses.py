@@ -27,6 +27,8 @@ class Excuses:
     """The last incarnation of each broker whose logs may have lost records."""
     has_damage: bool = False
     """Whether a disk lost what it had synced."""
+    lost_disks: dict[BrokerId, int] = field(default_factory=dict)
+    """The last incarnation of each broker whose disk was emptied, or is another one."""
 
     def who_rots(self, topic_partition: TopicPartition) -> Callable[[BrokerId], bool]:
         """Of a partition: whether a broker's replica of it holds a batch that rotted."""
@@ -52,6 +54,12 @@ class Excuses:
             struck = self.struck.get(member, -1)
             if state.isr_incarnations[member] <= struck:
                 truth.tainted[member] = struck
+
+    def lose_disk(self, broker_id: BrokerId, incarnation: int) -> None:
+        """Nothing is left of what this broker's replicas held in that incarnation."""
+        self.lost_disks[broker_id] = incarnation
+        self.taint(broker_id, incarnation)
+        self.expect_nothing(broker_id)
 
     def distrust(self, broker_id: BrokerId, where: Collection[TopicPartition], incarnation: int) -> None:
         """An fsync failed in the directory that these replicas are in: whoever elects one as the last may say

@@ -301,34 +301,6 @@ class ClientsHearOfEpochs(Invariant):
             )
 
 
-class NoElectionLoses(Invariant):
-    """An election loses records only while the topic, or an administrator, allows it, or when nobody's log is
-    proven; and then the greatest of those that may have them leads. It says so in the partition's state.
-
-    That a replica is unproven costs a warning even if it has everything, so it takes a reason: a fault that
-    may have cost it records, or an fsync that failed in its very directory."""
-
-    def on_state(self, truth: PartitionTruth, before: PartitionState | None, state: PartitionState) -> None:
-        if before is None or state.lost_in_epoch <= before.lost_in_epoch:
-            return
-        known = (*before.isr, *before.eligible)
-        if not truth.was_allowed:
-            excused = truth.tainted.keys() | truth.distrusted.keys()
-            proven = [member for member in known if member not in excused]
-            if proven:
-                raise self.broken(
-                    truth, f"broker {state.leader} was elected at a loss; brokers {proven} had lost nothing"
-                )
-            leader = truth.view(state.leader)
-            greater = [one for one in known if truth.view(one).rank > leader.rank]
-            if greater:
-                raise self.broken(
-                    truth,
-                    f"broker {state.leader} was elected with a log that ends at {leader.rank}; "
-                    f"broker {greater[0]} has one that ends at {truth.view(greater[0]).rank}",
-                )
-
-
 def rules_of_replication() -> list[Invariant]:
     """Fresh instances of every rule but ``NoElectionLoses``, which is asked before the others."""
     return [

@@ -66,6 +66,10 @@ class Atlas:
         """This broker's replicas may have lost records."""
         self.witness.excuses.taint(broker_id, self.incarnation(broker_id))
 
+    def lose_disk(self, broker_id: BrokerId) -> None:
+        """This broker's replicas lose everything."""
+        self.witness.excuses.lose_disk(broker_id, self.incarnation(broker_id))
+
     def distrust_what_is_doomed(self, machine: Machine) -> None:
         """Nothing is proven of a directory that an fsync or a write failed in; of this machine's others it
         is. A replica that never had a log here has none to prove: it may have been in that directory."""

@@ -69,9 +69,8 @@ class Zombies:
         if not self._atlas.may_lose(machine.broker_id):
             self._atlas.spare(fault)
             return
-        self._atlas.taint(machine.broker_id)
+        self._atlas.lose_disk(machine.broker_id)
         cluster.story.tell(host, "is taken for lost: another takes its place, with an empty disk")
-        cluster.witness.excuses.expect_nothing(machine.broker_id)
         cluster.witness.marks.reach("a broker was replaced while it lived")
         zombie = cluster.brokers.pop(host)
         self._replaced.append(zombie)
