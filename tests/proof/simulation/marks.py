@@ -89,6 +89,7 @@ ALL_MARKS: Final = (
     "a record without an answer was there",
     "a record without an answer was not there",
     "a removed replica's log was deleted",
+    "a replica that did not count had the greatest log",
     "a request went into a hanging connection",
     "a rotten batch was found and fetched again",
     "a segment was copied",

@@ -44,6 +44,8 @@ def mark_state(
         return
     if before.leader != state.leader:
         _mark_election(marks, truth, before, state)
+    if state.lost_in_epoch > before.lost_in_epoch and state.leader not in (*before.isr, *before.eligible):
+        marks.reach("a replica that did not count had the greatest log")
     if state.has_leader and state.leader in before.eligible and state.leader not in before.isr:
         marks.reach("an eligible replica was elected")
     if state.min_insync_replicas != before.min_insync_replicas:

@@ -34,6 +34,7 @@ Kind = Literal[
     "rot a batch",
     "slow the disk",
     "wipe the disk",
+    "empty a disk",
     "reboot",
     "replace broker",
     "launch twice",
@@ -168,9 +169,15 @@ SWARM_KINDS: Final[tuple[Kind, ...]] = (
     "jump clock",
     "drift clock",
 )
-ALL_KINDS: Final[tuple[Kind, ...]] = (*SWARM_KINDS, *STORE_KINDS, "flip bits", "cut all power")
-"""Flips, the power of all, and a store are drawn by themselves: one kind more in the swarm would make other
-runs of all seeds."""
+ALL_KINDS: Final[tuple[Kind, ...]] = (
+    *SWARM_KINDS,
+    *STORE_KINDS,
+    "flip bits",
+    "cut all power",
+    "empty a disk",
+)
+"""Those beside the swarm are drawn by themselves: one kind more in the swarm would make other runs of all
+seeds."""
 
 
 @dataclass(frozen=True, slots=True)

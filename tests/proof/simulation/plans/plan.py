@@ -21,7 +21,7 @@ from simulation.plans.operations import (
     draw_operations,
     draw_times,
 )
-from simulation.plans.swarm import add_blackouts, add_flips, draw_faults
+from simulation.plans.swarm import add_blackouts, add_flips, add_lost_disks, draw_faults
 from simulation.plans.tier import (
     TierPlan,
     add_store_troubles,
@@ -259,6 +259,15 @@ def draw_plan(
         faults = _add_what_is_drawn_apart(seed, settings, faults, faults_end_ms, brokers, clients)
     if tier is not None and hunt is None:
         faults = add_store_troubles(seed, faults, begin_ms=FAULTS_BEGIN_MS, end_ms=faults_end_ms)
+    if hunt is None:
+        faults = add_lost_disks(
+            dice(seed, "lost disks"),
+            faults,
+            begin_ms=FAULTS_BEGIN_MS,
+            end_ms=faults_end_ms,
+            brokers=brokers,
+            has_store=tier is not None,
+        )
     return Plan(
         seed=seed,
         settings=settings,

@@ -19,6 +19,7 @@ from simulation.plans.faults import (
 )
 from simulation.plans.plots.control import PLOTS_OF_CONTROL
 from simulation.plans.plots.coordinators import PLOTS_OF_COORDINATORS
+from simulation.plans.plots.lost_disks import ALL_DISKS_GO, ISR_LOSES_ITS_DISKS, PLOTS_OF_LOST_DISKS
 from simulation.plans.plots.plot import PLOTS, Script
 from simulation.plans.plots.replication import PLOTS_OF_REPLICATION
 from simulation.plans.plots.tier import PLOTS_OF_TIER
@@ -35,8 +36,10 @@ LAST_MS: Final = 300
 
 DRAWN_PLOTS: Final = {**PLOTS, **PLOTS_OF_REPLICATION, **PLOTS_OF_CONTROL, **TROUBLES}
 assert len(DRAWN_PLOTS) == len(PLOTS) + len(PLOTS_OF_REPLICATION) + len(PLOTS_OF_CONTROL) + len(TROUBLES)
-ALL_PLOTS: Final = {**DRAWN_PLOTS, **PLOTS_OF_COORDINATORS, **PLOTS_OF_TIER}
-assert len(ALL_PLOTS) == len(DRAWN_PLOTS) + len(PLOTS_OF_COORDINATORS) + len(PLOTS_OF_TIER)
+HUNTED_PLOTS: Final = {**PLOTS_OF_COORDINATORS, **PLOTS_OF_TIER, **PLOTS_OF_LOST_DISKS}
+assert len(HUNTED_PLOTS) == len(PLOTS_OF_COORDINATORS) + len(PLOTS_OF_TIER) + len(PLOTS_OF_LOST_DISKS)
+ALL_PLOTS: Final = {**DRAWN_PLOTS, **HUNTED_PLOTS}
+assert len(ALL_PLOTS) == len(DRAWN_PLOTS) + len(HUNTED_PLOTS)
 
 BLACKOUTS: Final = 3
 DRAWN: Final = (*DRAWN_PLOTS, *[BLACKOUTS] * 4)
@@ -58,6 +61,19 @@ FLIPS_MAX: Final = 3
 BLACKED_OUT: Final = 0.5
 """Share of the seeds with ``log.flush.acks=fsync`` in which the power of all machines is cut as well."""
 BLACKOUTS_MAX: Final = 2
+
+ISR_WITHOUT_DISKS: Final = 0.08
+"""Share of the seeds in which all that is in an ISR loses its disk."""
+
+NO_DISK_LEFT: Final = 0.025
+NO_DISK_LEFT_WITH_STORE: Final = 0.25
+"""Shares of the seeds without and with a store in which all disks go: about as many seeds of each."""
+
+ALL_DISKS_GO_WITH_STORE: Final = False
+"""Whether all disks go in seeds with a store, too: a history outlives them once it counts as a replica."""
+
+STORE_AWAY: Final = 0.4
+"""Share of these in which the store is away when brokers return."""
 
 
 def draw_faults(
@@ -118,6 +134,33 @@ def add_blackouts(
         for number in range(len(faults), len(faults) + draw.randint(1, BLACKOUTS_MAX))
     ]
     return sorted((*faults, *(in_time(cut, end_ms) for cut in cuts)), key=lambda fault: fault.at_ms)
+
+
+def add_lost_disks(
+    draw: random.Random,
+    faults: list[Fault],
+    *,
+    begin_ms: int,
+    end_ms: int,
+    brokers: tuple[str, ...],
+    has_store: bool,
+) -> list[Fault]:
+    """The faults of a seed; in some seeds a whole ISR loses its disks once, in others all brokers do."""
+    all_go = (NO_DISK_LEFT_WITH_STORE if ALL_DISKS_GO_WITH_STORE else 0.0) if has_store else NO_DISK_LEFT
+    chance = draw.random()
+    if chance >= ISR_WITHOUT_DISKS + all_go:
+        return faults
+    at_ms = draw.randrange(begin_ms, (begin_ms + end_ms) // 2)
+    plot = ALL_PLOTS[ISR_LOSES_ITS_DISKS if chance < ISR_WITHOUT_DISKS else ALL_DISKS_GO]
+    script = Script(draw, at_ms, end_ms, brokers, ())
+    plot(script)
+    once = script.faults[: len(brokers)]
+    if has_store and draw.random() < STORE_AWAY:
+        away_ms = max(fault.at_ms for fault in once) + draw.randrange(300)
+        once.append(Fault(len(once), away_ms, "lose the store", STORE, "", draw.randint(200, 2_500), 0.0))
+    first = 1 + max((fault.number for fault in faults), default=-1)
+    added = (replace(in_time(fault, end_ms), number=first + fault.number) for fault in once)
+    return sorted((*faults, *added), key=lambda fault: fault.at_ms)
 
 
 def in_time(fault: Fault, end_ms: int) -> Fault:

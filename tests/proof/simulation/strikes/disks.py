@@ -43,6 +43,7 @@ class DiskStrikes:
             "rot a batch": self._rot_batch,
             "slow the disk": self._slow_down,
             "wipe the disk": self._wipe,
+            "empty a disk": self._empty,
             "reboot": self._reboot,
         }
 
@@ -119,14 +120,21 @@ class DiskStrikes:
         is_allowed = self._atlas.may_lose(machine.broker_id)
         self._downtime.take_down(fault, is_reported=True)
         if is_allowed:
-            self._cluster.story.tell(fault.target, "comes back with an empty disk")
-            self._atlas.taint(machine.broker_id)
-            self._cluster.witness.excuses.expect_nothing(machine.broker_id)
-            self._cluster.witness.marks.reach("a broker came back with an empty disk")
-            machine.disk.wipe()
-            machine.boots += int(fault.amount)
+            self._lose_disk(fault, machine)
         else:
             self._atlas.spare(fault)
+
+    def _empty(self, fault: Fault) -> None:
+        """The same, whatever others have: more than replication promises to survive."""
+        self._downtime.take_down(fault, is_reported=True)
+        self._lose_disk(fault, self._cluster.machines[fault.target])
+
+    def _lose_disk(self, fault: Fault, machine: Machine) -> None:
+        self._cluster.story.tell(fault.target, "comes back with an empty disk")
+        self._atlas.lose_disk(machine.broker_id)
+        self._cluster.witness.marks.reach("a broker came back with an empty disk")
+        machine.disk.wipe()
+        machine.boots += int(fault.amount)
 
     # ---- writes --------------------------------------------------------------------------------------------
 

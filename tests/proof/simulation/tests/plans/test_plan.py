@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from simulation.plans import plan as planning
+from simulation.plans import swarm
 from simulation.plans.client_links import ADMINISTRATOR, KINDS, OF_ANSWERS, TROUBLED, links_of
 from simulation.plans.faults import (
     DESTRUCTIVE_KINDS,
@@ -16,7 +17,7 @@ from simulation.plans.faults import (
 )
 from simulation.plans.operations import MINIMUM_KINDS
 from simulation.plans.plan import COVERED, FAULTS_BEGIN_MS, draw_plan
-from simulation.plans.swarm import BLACKED_OUT, FLIPPED, LAST_MS
+from simulation.plans.swarm import BLACKED_OUT, FLIPPED, ISR_WITHOUT_DISKS, LAST_MS, NO_DISK_LEFT
 
 PLANS = [draw_plan(seed) for seed in range(1, 1_001)]
 
@@ -65,6 +66,43 @@ def test_bits_flip_in_some_seeds_and_are_listed_by_time_like_other_faults():
             assert flip.at_ms + flip.duration_ms <= plan.faults_end_ms + LAST_MS
             assert flip.target in plan.brokers
             assert 0 < flip.amount <= 0.5
+
+
+def disks_gone(plan):
+    return sum(fault.kind == "empty a disk" for fault in plan.faults)
+
+
+def test_in_some_seeds_an_isr_loses_its_disks_and_in_others_every_broker_does():
+    without_store = [plan for plan in PLANS if plan.tier is None]
+    of_isr = [plan for plan in PLANS if 0 < disks_gone(plan) < len(plan.brokers)]
+    of_all = [plan for plan in without_store if disks_gone(plan) == len(plan.brokers)]
+    assert 0.7 * ISR_WITHOUT_DISKS < len(of_isr) / len(PLANS) < 1.3 * ISR_WITHOUT_DISKS
+    assert 0.6 * NO_DISK_LEFT < len(of_all) / len(without_store) < 1.4 * NO_DISK_LEFT
+    assert {disks_gone(plan) for plan in of_isr} == {1, 2}
+    for plan in (*of_isr, *of_all):
+        downs = {fault.target for fault in plan.faults if fault.kind in ("empty a disk", "kill broker")}
+        assert downs >= set(plan.brokers)
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_all_disks_go_in_as_many_seeds_with_a_store_once_a_history_counts_as_a_replica(monkeypatch, is_there):
+    monkeypatch.setattr(swarm, "ALL_DISKS_GO_WITH_STORE", is_there)
+    struck = [plan for plan in map(draw_plan, range(1, 1_001)) if disks_gone(plan) == len(plan.brokers)]
+    with_store = [plan for plan in struck if plan.tier is not None]
+    assert bool(with_store) is is_there
+    if is_there:
+        assert 0.3 < len(with_store) / len(struck) < 0.7
+        assert any(fault.kind == "lose the store" for plan in with_store for fault in plan.faults)
+
+
+def test_what_else_a_seed_draws_is_the_same_with_lost_disks_and_without(monkeypatch):
+    monkeypatch.setattr(planning, "add_lost_disks", lambda draw, faults, **unused: faults)
+    for plan in PLANS:
+        without = draw_plan(plan.seed)
+        assert set(without.faults) <= set(plan.faults)
+        assert replace(plan, faults=()) == replace(without, faults=())
+        if not disks_gone(plan):
+            assert plan == without
 
 
 CLIENTS = (
@@ -145,7 +183,7 @@ def test_the_power_of_all_is_cut_in_half_of_the_seeds_that_must_lose_nothing():
     by_acks = {"fsync": 0, "written": 0}
     for plan in PLANS:
         kinds = {fault.kind for fault in plan.faults if not is_of_a_client(fault)}
-        is_swarm = not kinds <= {"kill broker", "cut all power", "flip bits", *STORE_KINDS}
+        is_swarm = not kinds <= {"kill broker", "cut all power", "flip bits", "empty a disk", *STORE_KINDS}
         by_acks[plan.settings["log.flush.acks"]] += is_swarm and "cut all power" in kinds
     assert by_acks["written"] == 0, "replication promises nothing"
     assert 0.8 * BLACKED_OUT < by_acks["fsync"] / count_of_fsync() < 1.2 * BLACKED_OUT

@@ -43,3 +43,10 @@ def test_with_two_sufficient_replicas_a_disk_fault_takes_its_data(kind, word):
     outcome = outcome_of(kind, "2", 0.0)
     assert (outcome.faults, outcome.spared, outcome.violation) == (1, 0, None)
     assert [line for line in outcome.lines if word in line]
+
+
+@pytest.mark.parametrize("minimum", ["1", "2"])
+def test_a_disk_is_emptied_whatever_others_have(minimum):
+    outcome = outcome_of("empty a disk", minimum, 0.0)
+    assert (outcome.faults, outcome.spared, outcome.violation) == (1, 0, None)
+    assert [line for line in outcome.lines if HARM[1] in line]
