@@ -6,14 +6,22 @@ from typing import Any, Final
 
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
+from simulation.plans.plots.lost_disks import EMPTY_LOG_THAT_LED, ISR_LOSES_ITS_DISKS
+from sparklog.broker.partition.partition import Partition
 from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.state import leader_choice
 from sparklog.core.controller.state.candidates import Candidates
 from sparklog.core.controller.state.incarnation import Incarnation, LogId
 from sparklog.core.controller.state.leader_choice import Rules
 from sparklog.core.controller.steps import AddPartitions, CreateTopic, Decision, FinishCreation
+from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import BrokerId
+from sparklog.storage.checkpoints import read_epochs, write_epochs
+from sparklog.storage.log import Log
+
+NOTE: Final = "noted-epoch"
+"""In a log's directory."""
 
 
 def _unproven_logs_are_elected(switch: Switch) -> None:
@@ -56,6 +64,60 @@ def _roles_before_elections(switch: Switch) -> None:
     switch.method(PendingWork, "must_hold_pushes", must_hold_pushes)
 
 
+def _only_the_isr_is_compared(switch: Switch) -> None:
+    """Where nobody is proven, logs of the last ISR and of eligible replicas are compared, and no others."""
+
+    def unproven_leader(original: Any) -> Any:
+        def mutated(
+            state: PartitionState, candidates: Candidates, *, allows_unclean: bool
+        ) -> tuple[BrokerId, str] | None:
+            counted = tuple(one for one in state.replicas if one in (*state.isr, *state.eligible))
+            found: tuple[BrokerId, str] | None = original(
+                replace(state, replicas=counted), candidates, allows_unclean=allows_unclean
+            )
+            return found
+
+        return mutated
+
+    switch.method(leader_choice, "unproven_leader", unproven_leader)
+
+
+def _an_epoch_without_a_record_counts(switch: Switch) -> None:
+    """Logs are compared by the last epoch that a leader noted in them, with a record or without. Starts keep
+    the note, in a file of its own: shipped ones forget what begins at a log's end.
+    """
+
+    def assign_epoch(original: Any) -> Any:
+        def mutated(self: Log, epoch: int, start_offset: int) -> None:
+            original(self, epoch, start_offset)
+            path = f"{self.directory}/{NOTE}"
+            write_epochs(self._disk, path, EpochHistory.of([(epoch, start_offset)]))
+            self._disk.sync_file(path)
+            self._disk.sync_directory(self.directory)
+
+        return mutated
+
+    def end_without_leader(original: Any) -> Any:
+        def mutated(self: Partition, leader_epoch: int) -> tuple[int, int]:
+            last_epoch, end = original(self, leader_epoch)
+            noted = read_epochs(self.log._disk, f"{self.log.directory}/{NOTE}")
+            return (max(last_epoch, noted.latest_epoch) if noted and end >= 0 else last_epoch), end
+
+        return mutated
+
+    switch.method(Log, "assign_epoch", assign_epoch)
+    switch.method(Partition, "end_without_leader", end_without_leader)
+
+
+def _lost_disks_do_not_wait(switch: Switch) -> None:
+    """Where each counted replica lost its disk, the greatest of their empty logs leads at once."""
+
+    def has_lost_disk(self: Candidates, member: BrokerId, state: PartitionState) -> bool:
+        return False
+
+    switch.instead(Candidates, "has_lost_disk", has_lost_disk)
+
+
 ELECTIONS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "unproven-logs-are-elected",
@@ -80,5 +142,33 @@ ELECTIONS: Final[tuple[Mutant, ...]] = (
         90,
         _roles_before_elections,
         Hunt(plot=46, settings={"min.insync.replicas": "2"}),
+    ),
+    Mutant(
+        "only-the-isr-is-compared",
+        "KIP-966, whose elections trust the ISR and eligible replicas",
+        "an emptied disk leads, and the others are truncated to nothing",
+        20,
+        _only_the_isr_is_compared,
+        Hunt(plot=ISR_LOSES_ITS_DISKS, settings={"min.insync.replicas": "1"}),
+    ),
+    Mutant(
+        "an-epoch-without-a-record-counts",
+        "KAFKA-7415, in the comparison of logs",
+        "an empty log that once led leads before full ones",
+        20,
+        _an_epoch_without_a_record_counts,
+        Hunt(
+            plot=EMPTY_LOG_THAT_LED,
+            settings={"min.insync.replicas": "2", "log.flush.acks": "fsync"},
+            topic_configs={"unclean.leader.election.enable": "true"},
+        ),
+    ),
+    Mutant(
+        "lost-disks-do-not-wait",
+        "KIP-966 without knowledge of lost disks",
+        "the first emptied disk to return leads, and the others are truncated to nothing",
+        20,
+        _lost_disks_do_not_wait,
+        Hunt(plot=ISR_LOSES_ITS_DISKS, settings={"min.insync.replicas": "1"}),
     ),
 )
