@@ -121,6 +121,7 @@ class GroupShard:
 
     def on_end(self, producer_id: int, is_commit: bool, now: Now) -> list[Action]:
         self.state.guards.pop(producer_id, None)
+        self.state.verified_epochs.pop(producer_id, None)
         pending = self.state.applied.pending.get(producer_id, {})
         group_ids = {key.group_id for key in pending}
         committed = self.state.applied.end(producer_id, is_commit)

@@ -58,6 +58,7 @@ def commit_in_transaction(token: Token, request: TransactionalOffsetCommit, turn
         group = turn.state.groups[request.group_id] = Group(request.group_id, turn.now.wall_ms)
     records = [StateRecord(OffsetKey(group.group_id, place), value) for place, value in values.items()]
     group.commits_in_flight.update(values.keys())
+    turn.state.verified_epochs[request.producer.producer_id] = request.producer.producer_epoch
     after = AfterTransactionalCommit(group, request, tuple(values), Waiting(token, request))
     turn.write(group, tuple(records), after, holds_key=False, producer=request.producer)
 
@@ -79,9 +80,13 @@ def _error(group: Group | None, request: TransactionalOffsetCommit) -> ErrorCode
 
 
 def _is_verified(request: TransactionalOffsetCommit, turn: Turn) -> bool:
-    """Whether the transaction has offsets in this partition already, or has passed a verification."""
-    producer_id = request.producer.producer_id
-    if producer_id in turn.state.applied.pending:
+    """Whether the transaction has verified offsets in this partition already, or has passed a verification.
+
+    An epoch is verified for itself: the log refuses the marker of an earlier one.
+    """
+    producer_id, producer_epoch = request.producer
+    is_open = producer_id in turn.state.applied.pending
+    if is_open and turn.state.verified_epochs.get(producer_id) == producer_epoch:
         return True
     return request.guard is not None and turn.state.guards.get(producer_id) == request.guard
 

@@ -81,6 +81,8 @@ class PartitionState:
     guards: dict[int, int] = field(default_factory=dict)
     """By producer id, the attempt to verify its transaction that no end has made void."""
     last_guard: int = 0
+    verified_epochs: dict[int, int] = field(default_factory=dict)
+    """By producer id, the epoch whose open transaction has passed a verification here."""
     connections: LatestConnections = field(default_factory=LatestConnections)
     """Of producers that commit in transactions."""
 

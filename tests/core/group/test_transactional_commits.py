@@ -149,6 +149,26 @@ def test_kafka_14402_a_guard_is_void_once_the_producer_s_transaction_has_ended(
     assert errors_of(coordinator.ask(commit_of(ALICE_S, 5, guard=again.guard))) == NONE
 
 
+@pytest.mark.parametrize("epoch", [1, 3])
+def test_offsets_in_another_epoch_than_the_pending_ones_need_a_verification_too(
+    coordinator: Coordinator, pipeline: Client, epoch: int
+) -> None:
+    """One that nobody has would refuse the owner's marker for ever."""
+    pipeline.commits_in_transaction(Producer(7, 2), {ORDERS_0: 5})
+    assert coordinator.ask(commit_of(Producer(7, epoch), 9)).answer.guard is not None
+    assert errors_of(coordinator.ask(commit_of(Producer(7, 2), 6))) == NONE
+    coordinator.ends(7, is_commit=True)
+    assert coordinator.committed() == {ORDERS_0: 6}
+
+
+def test_pending_offsets_of_before_a_failover_let_in_no_others_unverified(
+    coordinator: Coordinator, pipeline: Client
+) -> None:
+    pipeline.commits_in_transaction(ALICE_S, {ORDERS_0: 5})
+    coordinator.restart()
+    assert coordinator.ask(commit_of(Producer(7, 1), 9)).answer.guard is not None
+
+
 def test_a_guard_of_the_coordinator_before_is_void(coordinator: Coordinator) -> None:
     coordinator.ask(commit_of(ALICE_S, 5))
     guard = coordinator.ask(commit_of(BOB_S, 5)).answer.guard
