@@ -41,6 +41,8 @@ def opened(app: App | None, request: OpenWrite, wall_ms: int) -> Change | Opened
     if request.version < head.version:
         return OpenedWrite(outcome=OpenOutcome.OLDER_VERSION, version=head.version)
     if request.version > head.version:
+        if not _may_join(request):
+            return _MEMBER_ENDED
         return aborted_whole(app, wall_ms, _BEING_ENDED, "replaced")
     number = app.numbers.get((request.run, request.attempt))
     return _next_member(app, request) if number is None else _known_member(app, number, request)

@@ -125,6 +125,17 @@ def test_a_later_version_has_the_open_one_aborted_first():
     assert dialogue.commit(old, version=1) == "OLDER_VERSION"
 
 
+@pytest.mark.parametrize("named", [{"producer_id": 2**62 + 5}, {"state": MemberState.FINISHED}])
+def test_an_attempt_that_cannot_join_a_later_version_leaves_the_open_one_alone(named):
+    """It was a member of that version once, and is over: nothing begins with it."""
+    dialogue = Dialogue()
+    owner = dialogue.finished(version=1)
+    assert dialogue.open(2, **named).outcome.name == "MEMBER_ENDED"
+    assert dialogue.ends == {}
+    assert dialogue.commit(owner, version=1) != "OLDER_VERSION"
+    assert dialogue.ends == {(101, 0): "committed"}
+
+
 def test_an_earlier_version_than_the_open_one_is_told():
     dialogue = Dialogue()
     dialogue.member(version=2)
