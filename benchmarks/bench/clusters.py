@@ -173,7 +173,9 @@ class Kafka:
         log4j = f"-Dlog4j.configuration=file:{self._root}/log4j.properties"
         # As Kafka's own start script sets it.
         collector = ("-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true")
-        command = ["java", *heap, *collector, log4j, "-cp", f"{KAFKA_JARS}/*", main, *arguments]
+        # The tests, which start a Kafka too, choose another collector for all JVMs by that variable.
+        java = ("env", "-u", "JDK_JAVA_OPTIONS", "java")
+        command = [*java, *heap, *collector, log4j, "-cp", f"{KAFKA_JARS}/*", main, *arguments]
         return launch(command, self._root / "output.log")
 
     def _start_broker(self, broker_id: int) -> None:
