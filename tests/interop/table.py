@@ -18,6 +18,7 @@ GREEN, BEYOND, RED = "green", "beyond the client", "red"
 MATRIX_FILES = ("test_records", "test_groups", "test_transactions", "test_administration")
 LISTS = {
     "test_kafka_tools": "Apache Kafka's tools, release 3.9.1",
+    "test_followers": "Answers of followers",
     "test_kcat": "kcat",
     "test_spark_connector": "Spark's Kafka connector, release 4.2.0",
     "test_franz_go_suite": "franz-go's own integration tests",

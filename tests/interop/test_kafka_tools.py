@@ -252,6 +252,23 @@ def test_kafka_transactions_finds_and_aborts_one_that_hangs(tool, target, refere
     assert topic not in tool(command, "find-hanging", "--topic", topic)
 
 
+def test_kafka_transactions_finds_hanging_ones_of_each_replica(tool, target, group):
+    command, topic = f"{TOOLS}.TransactionsCommand", f"{group}-hanging"
+    target.begin_hanging(topic, b"hanging")
+    for broker in target.addresses():
+        found = tool(command, "find-hanging", "--broker-id", broker)
+        assert re.search(rf"^{topic}\s+0\s+4000000\s+0\s", found, re.MULTILINE), found
+    tool(command, "abort", "--topic", topic, "--partition", 0, "--start-offset", 0)
+
+
+def test_kafka_transactions_describes_producers_of_each_replica(tool, target, topic, open_transaction):
+    del open_transaction  # it is there, at offset 0
+    asked = ("describe-producers", "--topic", topic, "--partition", 0, "--broker-id")
+    for broker in target.addresses():
+        described = tool(f"{TOOLS}.TransactionsCommand", *asked, broker)
+        assert re.search(r"^\d+\s.*\s0\s*$", described, re.MULTILINE), described
+
+
 def test_kafka_dump_log_of_transactions(tool, target, topic, open_transaction):
     number = target.coordinator_partition(open_transaction)
     (segment,) = target.log_files("__transaction_state", number)

@@ -1,7 +1,9 @@
 """ListOffsets: a log's ends, or the first offset at or after a timestamp.
 
 "Latest" is the high watermark for consumers, the last stable offset for read-committed consumers, and the
-log's end for followers (and for tools, which ask as replica -2). Nothing at or beyond it is found by time.
+log's end for followers. Nothing at or beyond it is found by time. A tool that compares replicas asks each of
+them as replica -2: followers answer too, of their own logs, up to their ends.
+
 Right after a failover a leader may not know which records its predecessors committed. It answers
 OFFSET_NOT_AVAILABLE then (KIP-207), because the offset could go backwards.
 
@@ -25,6 +27,7 @@ from sparklog.broker.call import Call
 from sparklog.broker.partition.answers import HistoryFound, HistoryTime, StoreShare
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.epoch_history import EarlierHistory
+from sparklog.core.replication.follower import Follower
 from sparklog.core.replication.leader import Leader
 from sparklog.core.replication.visibility import Visibility
 from sparklog.core.transaction.producer_state import ProducerStates, handed_on
@@ -45,6 +48,8 @@ from sparklog.wire.messages.data.list_offsets import (
 )
 
 CONSUMER = -1
+DEBUGGER: Final = -2
+"""The replica id of tools that ask each replica for itself."""
 TIME_SEARCH_MAX_MS: Final = 20_000
 """Longest wait of a search for a remote store; then REQUEST_TIMED_OUT, upon which clients try again."""
 FIRST_VERSION_OF_NOT_AVAILABLE = 5
@@ -160,26 +165,27 @@ def _look_up(
         visibility = Visibility.of_consumer(read_committed=request.isolation_level == READ_COMMITTED)
     found = Found()
 
-    def choose(leader: Leader, log: Log) -> int | None:
-        found.leader_epoch = leader.leader_epoch
+    def choose(role: Leader | Follower, log: Log) -> int | None:
+        found.leader_epoch = role.leader_epoch
         if asked.timestamp == LATEST_TIMESTAMP:
-            return leader.latest_offset(visibility)
+            return role.latest_offset(visibility)
         if asked.timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
             is_local = asked.timestamp == EARLIEST_LOCAL_TIMESTAMP
-            start = leader.marks.local_start_offset if is_local else leader.marks.log_start_offset
-            if is_alone and replica_id >= 0 and replica_id in leader.followers:
+            start = role.marks.local_start_offset if is_local else role.marks.log_start_offset
+            if is_alone and isinstance(role, Leader) and replica_id in role.followers:
                 found.producers, found.history = log.producers_before(start), log.history_before(start)
             return start
         record = log.max_timestamp() if asked.timestamp == MAX_TIMESTAMP else None
         if asked.timestamp >= 0:
             record = log.offset_for_timestamp(asked.timestamp)
-            found.time = _time_in_history(leader, log, asked.timestamp)
-        if record is None or record[0] >= leader.marks.readable_end(visibility):
+            found.time = _time_in_history(role, log, asked.timestamp)
+        if record is None or record[0] >= role.marks.readable_end(visibility):
             return -1
         found.timestamp = record[1]
         return record[0]
 
-    offset = partition.leader_offset(asked.current_leader_epoch, choose)
+    look_up = partition.replica_offset if replica_id == DEBUGGER else partition.leader_offset
+    offset = look_up(asked.current_leader_epoch, choose)
     if asked.timestamp == EARLIEST_LOCAL_TIMESTAMP and replica_id == CONSUMER:
         found.share = partition.store_share
     if isinstance(offset, ErrorCode):
@@ -190,7 +196,7 @@ def _look_up(
     return found
 
 
-def _time_in_history(leader: Leader, log: Log, timestamp_ms: int) -> HistoryTime | None:
+def _time_in_history(role: Leader | Follower, log: Log, timestamp_ms: int) -> HistoryTime | None:
     """What to search for in the remote store; None if that has nothing that is not on disk."""
-    start, end = leader.marks.log_start_offset, leader.marks.local_start_offset
+    start, end = role.marks.log_start_offset, role.marks.local_start_offset
     return HistoryTime(log.topic_id, log.topic_partition, timestamp_ms, start, end) if start < end else None

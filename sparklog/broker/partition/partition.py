@@ -30,12 +30,13 @@ from sparklog.broker.partition.reading import (
     check_reader,
     leader_result,
     no_leader,
+    offset_of,
     read_as_follower,
     read_as_leader,
 )
 from sparklog.core.replication.actions import OutwardEffect, WakeFetch
 from sparklog.core.replication.epoch_history import EarlierHistory
-from sparklog.core.replication.follower import FetchPosition
+from sparklog.core.replication.follower import FetchPosition, Follower
 from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import NOBODY_WAITS, Beginning, Diverging, IsrReply, Leader
 from sparklog.core.replication.read_replica import closest_replica
@@ -459,7 +460,7 @@ class Partition:
         """The answer that sends a consumer in ``rack`` to a follower near it; None if it may read here."""
         with self.log_guard.lock:
             leader = self._replica.leader
-            if leader is None or check_reader(leader, request) is not ErrorCode.none:
+            if leader is None or leader.check_epoch(request.current_leader_epoch) is not ErrorCode.none:
                 return None
             closest = closest_replica(leader, request.fetch_offset, rack, racks)
             return None if closest is None else leader_result(leader, preferred=closest)
@@ -491,21 +492,26 @@ class Partition:
     ) -> int | ErrorCode:
         """The offset that ``choose`` names, if this replica leads; its None means OFFSET_NOT_AVAILABLE."""
         with self.log_guard.step:
-            leader = self._serving(current_leader_epoch)
-            if isinstance(leader, ErrorCode):
-                return leader
-            try:
-                offset = choose(leader, self.log)
-            except (OSError, SparklogError) as problem:
-                return self.log_guard.unreadable(problem)
-            return ErrorCode.offset_not_available if offset is None else offset
+            role = self._replica.leader
+            return offset_of(role, current_leader_epoch, choose, self._replica, self.log_guard)
+
+    def replica_offset(
+        self, current_leader_epoch: int, choose: Callable[[Leader | Follower, Log], int | None]
+    ) -> int | ErrorCode:
+        """As ``leader_offset``, whether this replica leads or follows."""
+        with self.log_guard.step:
+            role = self._replica.role
+            return offset_of(role, current_leader_epoch, choose, self._replica, self.log_guard)
 
     def epoch_end(self, current_leader_epoch: int, epoch: int) -> tuple[int, int] | ErrorCode:
         """(largest epoch not above ``epoch``, its end) for OffsetForLeaderEpoch (KIP-279)."""
         with self.log_guard.lock:
-            leader = self._serving(current_leader_epoch)
-            if isinstance(leader, ErrorCode):
-                return leader
+            leader = self._replica.leader
+            if leader is None:
+                return self._no_leader(current_leader_epoch)
+            error = leader.check_epoch(current_leader_epoch)
+            if error is not ErrorCode.none:
+                return error
             return self.log.epochs.end_offset_for(epoch, self.log_end_offset)
 
     # Following
@@ -584,16 +590,6 @@ class Partition:
             return look(self.log, self._replica.marks.high_watermark)
 
     # Details
-
-    def _serving(self, current_leader_epoch: int) -> Leader | ErrorCode:
-        """The leader, if it answers questions for offsets of clients that know this epoch."""
-        leader = self._replica.leader
-        if leader is None:
-            return self._no_leader(current_leader_epoch)
-        error = leader.check_epoch(current_leader_epoch)
-        if error is ErrorCode.none and leader.awaits_history:
-            return ErrorCode.offset_not_available
-        return leader if error is ErrorCode.none else error
 
     def _no_leader(self, current_leader_epoch: int) -> ErrorCode:
         return no_leader(self._replica, current_leader_epoch, is_offline=self.log_guard.is_offline)

@@ -1,16 +1,22 @@
 """What a reader is given of one partition; called within the partition's steps."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from sparklog.broker.partition.answers import HistoryRange, ReadRequest, ReadResult
+from sparklog.broker.partition.log_guard import LogGuard
 from sparklog.core.replication.epoch_fence import check_leader_epoch
 from sparklog.core.replication.follower import Follower
 from sparklog.core.replication.leader import Diverging, Leader
 from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.core.transaction.transactions import AbortedTransaction
-from sparklog.model.errors import ErrorCode
+from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.storage.log import Log
 from sparklog.storage.log_read import LogRead
 from sparklog.storage.recovery.damage import refuse_damaged
+
+Role = TypeVar("Role", bound=Leader | Follower)
 
 
 def read_as_follower(
@@ -44,8 +50,6 @@ def check_reader(leader: Leader, request: ReadRequest) -> ErrorCode:
         error = leader.check_follower(request.follower, request.follower_epoch)
         if error is ErrorCode.unknown_leader_epoch and request.current_leader_epoch < 0:
             return ErrorCode.not_leader_or_follower  # the request named no epoch
-    if error is ErrorCode.none and leader.awaits_history:
-        return ErrorCode.offset_not_available
     return error
 
 
@@ -55,6 +59,26 @@ def no_leader(replica: Replica, current_leader_epoch: int, *, is_offline: bool) 
         return ErrorCode.kafka_storage_error
     fenced = check_leader_epoch(current_leader_epoch, replica.leader_epoch)
     return ErrorCode.not_leader_or_follower if fenced is ErrorCode.none else fenced
+
+
+def offset_of(
+    role: Role | None,
+    current_leader_epoch: int,
+    choose: Callable[[Role, Log], int | None],
+    replica: Replica,
+    log_guard: LogGuard,
+) -> int | ErrorCode:
+    """The offset that ``choose`` names of the replica in this role; its None means OFFSET_NOT_AVAILABLE."""
+    if role is None:
+        return no_leader(replica, current_leader_epoch, is_offline=log_guard.is_offline)
+    error = role.check_epoch(current_leader_epoch)
+    if error is not ErrorCode.none:
+        return error
+    try:
+        offset = choose(role, log_guard.log)
+    except (OSError, SparklogError) as problem:
+        return log_guard.unreadable(problem)
+    return ErrorCode.offset_not_available if offset is None else offset
 
 
 def read_as_leader(

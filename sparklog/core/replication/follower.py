@@ -106,6 +106,10 @@ class Follower:
         """Whether a consumer means this leader epoch; -1 if it does not say."""
         return check_leader_epoch(current_leader_epoch, self.leader_epoch)
 
+    def latest_offset(self, visibility: Visibility) -> int | None:
+        """The end of this log, as far as it is seen so: it may be behind the leader's, and go back."""
+        return self.marks.readable_end(visibility)
+
     def check_read(self, fetch_offset: int) -> ErrorCode:
         """Whether a consumer may read from ``fetch_offset`` on here (KIP-392). Beyond this log's end the
         leader may have records; between the high watermark and the end a read is empty, without an error.

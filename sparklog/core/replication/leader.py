@@ -265,8 +265,10 @@ class Leader:
     # Reading
 
     def check_epoch(self, current_leader_epoch: int) -> ErrorCode:
-        """Whether a reader means this leader epoch; -1 if it does not say."""
-        return check_leader_epoch(current_leader_epoch, self.leader_epoch)
+        """Whether a reader means this leader epoch (-1 if it does not say), and the leader serves already."""
+        error = check_leader_epoch(current_leader_epoch, self.leader_epoch)
+        is_early = error is ErrorCode.none and self.awaits_history
+        return ErrorCode.offset_not_available if is_early else error
 
     def check_fetch_position(self, fetch_offset: int, last_fetched_epoch: int) -> Diverging | ErrorCode:
         """Compare a fetcher's last record with our history (KIP-595's diverging epoch in fetch replies)."""

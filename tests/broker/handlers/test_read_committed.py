@@ -128,10 +128,3 @@ def test_producers_are_described_with_their_open_transactions(quakes):
     assert {one.producer_epoch for one in found.active_producers} == {2}
     errors = [one.error_code for one in (found, other, *unknown.partitions)]
     assert errors == [ErrorCode.none, *[ErrorCode.not_leader_or_follower] * 3], "metadata is not known yet"
-
-
-def test_a_replica_that_does_not_lead_describes_no_producers(quakes):
-    quakes.broker.lead(leader_epoch=1, leader=2, isr=(1, 2))
-    topics = [DescribeProducersTopic(name="quakes", partition_indexes=[0])]
-    (answer,) = quakes.broker.call(DescribeProducersRequest(topics=topics)).topics[0].partitions
-    assert answer.error_code is ErrorCode.not_leader_or_follower

@@ -1,4 +1,6 @@
-"""DescribeProducers: the producers of partitions that this broker leads, with their open transactions.
+"""DescribeProducers: the producers of partitions whose logs this broker has, with their open transactions.
+
+A follower answers as well, of its own log: Kafka's tool asks one broker for all that it has.
 
 It shows which producer holds back read-committed readers, and since which offset. An administrator aborts
 such a transaction with the producer's epoch and coordinator epoch of this answer.
@@ -40,10 +42,11 @@ def _describe(call: Call, topic_partition: TopicPartition) -> DescribeProducersP
         return _refused(
             number, partition, f"broker {call.broker.broker_id} has no replica of {topic_partition}"
         )
-    producers = _producers(partition) if partition.is_leader else None
+    producers = _producers(partition)
     if producers is None:
         error = ErrorCode.kafka_storage_error if partition.is_offline else ErrorCode.not_leader_or_follower
-        return _refused(number, error, f"broker {call.broker.broker_id} does not lead {topic_partition}")
+        why = f"broker {call.broker.broker_id} neither leads nor follows {topic_partition}"
+        return _refused(number, error, why)
     return DescribeProducersPartitionResponse(partition_index=number, active_producers=producers)
 
 
