@@ -150,13 +150,18 @@ class MovedPartition:
         cluster.create_topic(self.place.topic, replication_factor=1)
         cluster.produce(self.place.topic, [b"a"])
         before = cluster.wait_for_leader(*self.place)
-        changes = ClusterChanges(cluster.client)
-        assert changes.reassign({self.place: [3 - before]}) == {}
-        until(lambda: not changes.ongoing_moves())
-        self.leader = cluster.wait_for_leader(*self.place, other_than=before)
+        assert ClusterChanges(cluster.client).reassign({self.place: [3 - before]}) == {}
+        self.leader = 3 - before
+        self.epoch = until(lambda: self.epoch_of_the_last_step(cluster))
         self.partition = cluster.brokers[self.leader]._replicas.get(self.place)
-        self.epoch = self.partition.leader_epoch
         assert self.epoch > 0
+
+    def epoch_of_the_last_step(self, cluster):
+        """The leader epoch in which the former replica is gone; None before."""
+        (told,) = cluster.partitions(self.place.topic)
+        partition = cluster.brokers[self.leader]._replicas.get(self.place)
+        is_over = told.replicas == told.isr == (self.leader,) and partition is not None
+        return told.leader_epoch if is_over and told.leader_epoch == partition.leader_epoch else None
 
     def claimed(self, claim):
         ages = {"an epoch that was never given": 1, "an old epoch": -1, "the present one": 0}
