@@ -45,6 +45,7 @@ from sparklog.broker.handlers.groups import (
     offset_fetch,
     sync_group,
 )
+from sparklog.broker.handlers.security import acls, delegation_tokens, scram_users
 from sparklog.broker.handlers.transactions import (
     add_offsets_to_txn,
     add_partitions_to_txn,
@@ -91,6 +92,16 @@ from sparklog.wire.messages.groups.offset_commit import OffsetCommitRequest
 from sparklog.wire.messages.groups.offset_delete import OffsetDeleteRequest
 from sparklog.wire.messages.groups.offset_fetch import OffsetFetchRequest
 from sparklog.wire.messages.groups.sync_group import SyncGroupRequest
+from sparklog.wire.messages.security.create_acls import CreateAclsRequest
+from sparklog.wire.messages.security.create_delegation_token import CreateDelegationTokenRequest
+from sparklog.wire.messages.security.delete_acls import DeleteAclsRequest
+from sparklog.wire.messages.security.describe_acls import DescribeAclsRequest
+from sparklog.wire.messages.security.describe_delegation_token import DescribeDelegationTokenRequest
+from sparklog.wire.messages.security.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+)
+from sparklog.wire.messages.security.expire_delegation_token import ExpireDelegationTokenRequest
+from sparklog.wire.messages.security.renew_delegation_token import RenewDelegationTokenRequest
 from sparklog.wire.messages.security.sasl_authenticate import SaslAuthenticateRequest
 from sparklog.wire.messages.security.sasl_handshake import SaslHandshakeRequest
 from sparklog.wire.messages.transactions.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -141,6 +152,14 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
         DescribeClusterRequest.API_KEY: Api(describe_cluster.handle, needs_metadata=True),
         SaslHandshakeRequest.API_KEY: Api(sasl.handle_handshake),
         SaslAuthenticateRequest.API_KEY: Api(sasl.handle_authenticate),
+        DescribeAclsRequest.API_KEY: Api(acls.handle_describe),
+        CreateAclsRequest.API_KEY: Api(acls.handle_create),
+        DeleteAclsRequest.API_KEY: Api(acls.handle_delete),
+        CreateDelegationTokenRequest.API_KEY: Api(delegation_tokens.handle_create),
+        RenewDelegationTokenRequest.API_KEY: Api(delegation_tokens.handle_renew),
+        ExpireDelegationTokenRequest.API_KEY: Api(delegation_tokens.handle_expire),
+        DescribeDelegationTokenRequest.API_KEY: Api(delegation_tokens.handle_describe),
+        DescribeUserScramCredentialsRequest.API_KEY: Api(scram_users.handle),
         FindCoordinatorRequest.API_KEY: Api(find_coordinator.handle),
         JoinGroupRequest.API_KEY: Api(join_group.handle),
         SyncGroupRequest.API_KEY: Api(sync_group.handle),

@@ -10,7 +10,15 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from sparklog.client.changes import ClusterChanges
 from sparklog.model.errors import ErrorCode
@@ -92,6 +100,24 @@ def test_a_topic_is_deleted_that_is_not_there(admin: AdminClient, case: Case, re
         "Kafka client",
         refused(lambda: admin.delete_topics(["evnts"])["evnts"].result(20)),
         "correct the name",
+    )
+
+
+def test_a_rule_is_added_where_there_are_none(admin: AdminClient, case: Case, refused: Refused) -> None:
+    rule = AclBinding(
+        ResourceType.TOPIC,
+        "t",
+        ResourcePatternType.LITERAL,
+        "User:alice",
+        "*",
+        AclOperation.READ,
+        AclPermissionType.ALLOW,
+    )
+    case(
+        "a rule of access (ACL)",
+        "Kafka client",
+        refused(lambda: admin.create_acls([rule])[rule].result(20)),
+        "let only those reach the brokers' ports who may do everything",
     )
 
 
@@ -308,9 +334,9 @@ NO_REQUESTS = [
         "nothing: clients ask for versions first (ApiVersions), and this one did not",
     ),
     (
-        "a request that brokers do not serve: one for access rights",
-        framed(header(29, 2)),
-        "API key 29",
+        "a request that brokers do not serve: a change of passwords",
+        framed(header(51, 0)),
+        "API key 51",
         "nothing: clients ask for versions first (ApiVersions), and this one did not",
     ),
 ]

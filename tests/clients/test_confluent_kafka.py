@@ -4,7 +4,16 @@ import time
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
+from confluent_kafka.admin import (
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -84,6 +93,27 @@ def test_a_topic_with_too_many_replicas_is_refused_with_a_reason(cluster) -> Non
     with pytest.raises(Exception, match="9") as caught:
         future.result(30)
     assert caught.value.args[0].code() == KafkaError.INVALID_REPLICATION_FACTOR
+
+
+def test_an_open_cluster_says_that_it_has_neither_rules_nor_passwords(cluster) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    any_rule = AclBindingFilter(
+        ResourceType.ANY,
+        None,
+        ResourcePatternType.ANY,
+        None,
+        None,
+        AclOperation.ANY,
+        AclPermissionType.ANY,
+    )
+    assert admin.describe_acls(any_rule).result(30) == []  # librdkafka passes the error over
+    with pytest.raises(Exception, match="no authorizer") as caught:
+        admin.delete_acls([any_rule])[any_rule].result(30)
+    assert caught.value.args[0].code() == KafkaError.SECURITY_DISABLED
+    assert admin.describe_user_scram_credentials().result(30) == {}
+    with pytest.raises(Exception, match="alice") as caught:
+        admin.describe_user_scram_credentials(["alice"])["alice"].result(30)
+    assert caught.value.args[0].code() == KafkaError.RESOURCE_NOT_FOUND
 
 
 def test_a_record_larger_than_the_broker_takes_is_refused_and_the_others_are_not(cluster) -> None:

@@ -124,6 +124,39 @@ def test_kafka_configs_of_quotas(tool, group):
     tool(command, "--alter", "--client", group, "--delete-config", "producer_byte_rate")
 
 
+def test_kafka_configs_of_users(tool, group):
+    command = "kafka.admin.ConfigCommand"
+    tool(command, "--alter", "--user", group, "--add-config", "consumer_byte_rate=2048")
+    try:
+        everybody = tool(command, "--entity-type", "users", "--describe")
+        assert "consumer_byte_rate=2048" in everybody
+        assert "SCRAM" not in everybody
+        assert "consumer_byte_rate=2048" in tool(command, "--user", group, "--describe")
+    finally:
+        tool(command, "--alter", "--user", group, "--delete-config", "consumer_byte_rate")
+
+
+def test_kafka_acls_of_an_open_cluster(tool, topic):
+    rule = ("--allow-principal", "User:alice", "--operation", "Read", "--topic", topic)
+    for arguments in (("--list",), ("--add", *rule), ("--remove", "--force", *rule)):
+        assert "SecurityDisabledException" in tool("kafka.admin.AclCommand", *arguments, code=1)
+
+
+def test_kafka_delegation_tokens_of_an_open_cluster(tool, tmp_path):
+    config = tmp_path / "client.properties"
+    config.write_text("")
+    command = (f"{TOOLS}.DelegationTokenCommand", "--command-config", config)
+    token = ("--hmac", "c2VjcmV0")
+    for arguments in (
+        ("--describe",),
+        ("--create", "--max-life-time-period", -1),
+        ("--renew", "--renew-time-period", -1, *token),
+        ("--expire", "--expiry-time-period", -1, *token),
+    ):
+        said = tool(*command, *arguments, code=1)
+        assert "Delegation Token requests are not allowed on PLAINTEXT" in said
+
+
 # Groups
 
 

@@ -17,6 +17,8 @@ class AclOperation(enum.IntEnum):
     describe_configs = 10
     alter_configs = 11
     idempotent_write = 12
+    create_tokens = 13
+    describe_tokens = 14
 
 
 class ResourceType(enum.IntEnum):
@@ -26,6 +28,8 @@ class ResourceType(enum.IntEnum):
     group = 3
     cluster = 4
     transactional_id = 5
+    delegation_token = 6
+    user = 7
 
 
 @dataclass(frozen=True, slots=True)

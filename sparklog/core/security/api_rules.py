@@ -102,6 +102,11 @@ _LIST_GROUPS: Final = (
 )
 _DESCRIBE_QUOTAS: Final = Right(AclOperation.describe_configs, ResourceType.cluster)
 _ALTER_QUOTAS: Final = Right(AclOperation.alter_configs, ResourceType.cluster)
+_CREATE_TOKENS: Final = Right(AclOperation.create_tokens, ResourceType.user, "for another owner")
+_DESCRIBE_TOKENS: Final = (
+    Right(AclOperation.describe, ResourceType.delegation_token, "of another owner"),
+    Right(AclOperation.describe_tokens, ResourceType.user, "or else on the owner"),
+)
 _DESCRIBE_EPOCHS: Final = Right(AclOperation.describe, ResourceType.topic, "of consumers")
 
 
@@ -144,11 +149,18 @@ API_RULES: Final[Mapping[int, ApiRule]] = MappingProxyType(
         28: ApiRule(
             "TxnOffsetCommit", _CLIENTS, (_WRITE_TRANSACTION, _READ_GROUP, _CONSUME_TOPIC), Quota.request
         ),
+        29: ApiRule("DescribeAcls", _CLIENTS, (_DESCRIBE_CLUSTER,), Quota.request),
+        30: ApiRule("CreateAcls", _CLIENTS, (_ALTER_CLUSTER,), Quota.request),
+        31: ApiRule("DeleteAcls", _CLIENTS, (_ALTER_CLUSTER,), Quota.request),
         32: ApiRule("DescribeConfigs", _CLIENTS, _DESCRIBE_CONFIGS, Quota.request),
         33: ApiRule("AlterConfigs", _EVERYWHERE, _ALTER_CONFIGS, Quota.request),
         35: ApiRule("DescribeLogDirs", _CLIENTS, (_DESCRIBE_CLUSTER,), Quota.request),
         36: ApiRule("SaslAuthenticate", _CLIENTS, (), Quota.request),
         37: ApiRule("CreatePartitions", _EVERYWHERE, (_ALTER_TOPIC,), Quota.controller_mutation),
+        38: ApiRule("CreateDelegationToken", _CLIENTS, (_CREATE_TOKENS,), Quota.request),
+        39: ApiRule("RenewDelegationToken", _CLIENTS, (), Quota.request),
+        40: ApiRule("ExpireDelegationToken", _CLIENTS, (), Quota.request),
+        41: ApiRule("DescribeDelegationToken", _CLIENTS, _DESCRIBE_TOKENS, Quota.request),
         42: ApiRule("DeleteGroups", _CLIENTS, (_DELETE_GROUP,), Quota.request),
         43: ApiRule("ElectLeaders", _EVERYWHERE, (_ALTER_CLUSTER,), Quota.request),
         44: ApiRule("IncrementalAlterConfigs", _EVERYWHERE, _ALTER_CONFIGS, Quota.request),
@@ -157,6 +169,7 @@ API_RULES: Final[Mapping[int, ApiRule]] = MappingProxyType(
         47: ApiRule("OffsetDelete", _CLIENTS, (_DELETE_GROUP, _CONSUME_TOPIC), Quota.request),
         48: ApiRule("DescribeClientQuotas", _EVERYWHERE, (_DESCRIBE_QUOTAS,), Quota.request),
         49: ApiRule("AlterClientQuotas", _EVERYWHERE, (_ALTER_QUOTAS,), Quota.request),
+        50: ApiRule("DescribeUserScramCredentials", _CLIENTS, (_DESCRIBE_CLUSTER,), Quota.request),
         56: _between_brokers("AlterPartition", _CONTROLLER),
         58: _between_brokers("Envelope", _CONTROLLER),
         60: ApiRule("DescribeCluster", _CLIENTS, (), Quota.request),

@@ -293,6 +293,35 @@ def quotas_that_cannot_be_set(admin: Administration) -> None:
     admin.quotas(("user", EXACT, user), ("ip", ANY, None))
 
 
+def rules_of_an_open_cluster(admin: Administration) -> None:
+    any_rule = {"resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1, "permission_type": 1}
+    rule = {"resource_type": 2, "resource_name": admin.topic, "resource_pattern_type": 3, "operation": 3}
+    rule |= {"principal": "User:alice", "host": "*", "permission_type": 3}
+    talk = admin.talk
+    talk.ask("DescribeAcls", **any_rule)
+    for count in range(3):
+        talk.ask("CreateAcls", creations=[rule] * count)
+        talk.ask("DeleteAcls", filters=[any_rule] * count)
+
+
+def tokens_of_an_open_cluster(admin: Administration) -> None:
+    talk, alice = admin.talk, {"principal_type": "User", "principal_name": "alice"}
+    talk.ask("CreateDelegationToken", renewers=[alice], max_lifetime_ms=-1)
+    for owner in ("", "alice"):
+        named = {"owner_principal_type": "User", "owner_principal_name": owner}
+        talk.ask("CreateDelegationToken", renewers=[], max_lifetime_ms=5, **named)
+    talk.ask("RenewDelegationToken", hmac=b"secret", renew_period_ms=-1)
+    talk.ask("ExpireDelegationToken", hmac=b"secret", expiry_time_period_ms=-1)
+    for owners in (None, [], [alice]):
+        talk.ask("DescribeDelegationToken", owners=owners)
+
+
+def users_without_a_password(admin: Administration) -> None:
+    for names in (None, [], ["alice"], ["alice", "bob", "", "alice", ""]):
+        users = names and [{"name": name} for name in names]
+        admin.talk.ask("DescribeUserScramCredentials", users=users)
+
+
 ADMINISTRATION_DIALOGUES: Final[tuple[Dialogue, ...]] = (
     a_topic_from_its_creation_to_its_deletion,
     deletions_of_what_is_not_there,
@@ -304,14 +333,17 @@ ADMINISTRATION_DIALOGUES: Final[tuple[Dialogue, ...]] = (
     quotas_that_cannot_be_set,
     records_of_compacted_topics,
     records_that_are_deleted,
+    rules_of_an_open_cluster,
     settings_of_a_broker_that_do_not_change,
     settings_of_a_topic,
     settings_of_what_is_not_there,
     settings_that_cannot_be_changed,
+    tokens_of_an_open_cluster,
     topics_that_are_named_twice,
     topics_with_names_that_collide,
     topics_with_odd_assignments,
     topics_with_odd_names,
     topics_with_odd_numbers,
     topics_with_odd_settings,
+    users_without_a_password,
 )

@@ -14,6 +14,8 @@ from sparklog.wire.messages.groups.join_group import JoinGroupRequest
 from sparklog.wire.messages.groups.leave_group import LeaveGroupRequest
 from sparklog.wire.messages.groups.offset_commit import OffsetCommitRequest
 from sparklog.wire.messages.groups.sync_group import SyncGroupRequest
+from sparklog.wire.messages.security.expire_delegation_token import ExpireDelegationTokenRequest
+from sparklog.wire.messages.security.renew_delegation_token import RenewDelegationTokenRequest
 from sparklog.wire.messages.transactions.add_offsets_to_txn import AddOffsetsToTxnRequest
 from sparklog.wire.messages.transactions.add_partitions_to_txn import AddPartitionsToTxnRequest
 from sparklog.wire.messages.transactions.end_txn import EndTxnRequest
@@ -24,6 +26,7 @@ from sparklog.wire.messages.writes.end_write import EndWriteRequest
 from sparklog.wire.messages.writes.open_write import OpenWriteRequest
 from tests.broker.handlers.claims.of_fetchers import MovedPartition, OpenSession, ReplicatedPartition
 from tests.broker.handlers.claims.of_groups import LivingMember, StaticMember
+from tests.broker.handlers.claims.of_tokens import NoToken
 from tests.broker.handlers.claims.of_transactions import OpenTransaction
 from tests.broker.handlers.claims.of_writes import IdempotentProducer, OpenWriteOfApp
 
@@ -78,6 +81,8 @@ _OF_ATTEMPTS: Final = dict.fromkeys(
     ("an id that was never given", "an id of another attempt", "an id of another app", "an old id"),
     "MEMBER_ENDED",
 )
+
+_OF_TOKENS: Final = {"a token that was never given": "delegation_token_request_not_allowed"}
 
 _BATCH: Final = (
     "a batch has no other name than its producer id and epoch; those of an open transaction count, and who "
@@ -270,4 +275,7 @@ TABLE: Final = (
         "produce_in_epoch",
         {"an epoch that was never given": "invalid_txn_state"},
     ),
+    # delegation tokens
+    Row(RenewDelegationTokenRequest, NoToken, "renew", _OF_TOKENS),
+    Row(ExpireDelegationTokenRequest, NoToken, "expire", _OF_TOKENS),
 )
