@@ -10,7 +10,7 @@ from sparklog.cli.command import COMMAND_GROUP, Command, UsageError
 from sparklog.model.errors import SparklogError
 
 BUILT_IN: Final[Mapping[str, str]] = {
-    "status": "sparklog.cli.status:COMMAND",
+    "status": "sparklog.cli.status.command:COMMAND",
     "topics": "sparklog.cli.topics.command:COMMAND",
     "produce": "sparklog.cli.produce:COMMAND",
     "consume": "sparklog.cli.consume.command:COMMAND",

@@ -246,10 +246,15 @@ class ClusterChanges:
 
         return self._cluster.call_leaders(offsets, build, read, timeout_ms=timeout_ms + ANSWER_SLACK_MS)
 
-    def describe_log_dirs(self, broker: int, *, timeout_ms: int = 30_000) -> dict[str, LogDirDescription]:
-        """A broker's log directories by path. OSError if the broker cannot be reached, KafkaError."""
+    def describe_log_dirs(
+        self, broker: int, *, with_replicas: bool = True, timeout_ms: int = 30_000
+    ) -> dict[str, LogDirDescription]:
+        """A broker's log directories by path. OSError if the broker cannot be reached, KafkaError.
+
+        Without ``with_replicas`` only the directories and their space are asked for.
+        """
         response: DescribeLogDirsResponse = self._cluster.call_broker(
-            broker, DescribeLogDirsRequest(), timeout_ms=timeout_ms
+            broker, DescribeLogDirsRequest(topics=None if with_replicas else []), timeout_ms=timeout_ms
         )
         _check(response.error_code, None, f"the log directories of broker {broker}")
         return {

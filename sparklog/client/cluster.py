@@ -151,26 +151,26 @@ class ClusterClient:
     ) -> Any:
         """The first answer of any broker; ClusterUnavailable if no broker answers in time.
 
-        ``error_of`` finds an answer's error code: while it is retriable, the next broker is asked. If the
-        time is over while a broker is asked, the last such code is raised: it says more than silence.
+        ``error_of`` finds an answer's error code: while it is retriable, the next broker is asked. Once the
+        time is over, the last such answer is returned, with the broker's words: it says more than silence.
         """
         deadline = self.deadline(timeout_ms)
         backoff = Backoff(deadline, self._closed)
-        refusal: Callable[[], KafkaError] | None = None
+        refused: Any = None
         while True:
             try:
                 response = self._call_any(message, deadline)
             except ClusterUnavailable:
-                if refusal is None:
+                if refused is None:
                     raise
-                raise refusal() from None
+                return refused
             code = error_of(response) if error_of else ErrorCode.none
-            if not code.retriable or deadline.is_over:
+            if not code.retriable:
                 return response
+            refused = response
             self._prefer_another()
-            where = f"{self.bootstrap_servers} for {deadline.timeout_ms} ms"
-            refusal = partial(KafkaError, code, where)
-            backoff.pause(refusal)
+            if not backoff.waited():
+                return refused
 
     def call_controller(
         self,

@@ -144,8 +144,8 @@ class LeaderSender:
             if answer is None:
                 self._ledger.on_answer(batch, ErrorCode.unknown_server_error, -1, "the leader did not say")
             else:
-                message = answer.error_message or "refused by the leader"
-                self._ledger.on_answer(batch, answer.error_code, answer.base_offset, message)
+                words = answer.error_message or ""
+                self._ledger.on_answer(batch, answer.error_code, answer.base_offset, words)
 
     def _dial(self) -> bool:
         seen = self._cluster.latest_metadata  # looked up each time: a broker may restart at another address

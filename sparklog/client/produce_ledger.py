@@ -17,6 +17,9 @@ from sparklog.model.ids import BrokerId, TopicPartition
 REQUEST_BYTES_MAX: Final = 8 * 1024 * 1024
 """Batches of several partitions share a request up to this size; a larger batch goes alone."""
 
+REFUSED: Final = "refused by the leader"
+"""The words of a refusal that has none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
@@ -117,25 +120,25 @@ class ProduceLedger:
             self._delivered.append((batch.order, result))
             self._settled_locked(batch)
 
-    def on_answer(self, batch: QueuedBatch, code: ErrorCode, base_offset: int, message: str) -> None:
-        """Record a leader's answer to a batch, or the error of the connection to the leader."""
+    def on_answer(self, batch: QueuedBatch, code: ErrorCode, base_offset: int, message: str = "") -> None:
+        """Record a leader's answer to a batch, and its words, or the error of the connection to it."""
         if code in NO_OBSTACLE:
             self.on_written(batch, base_offset)
             return
         with self.changed:
             queue = self.queues[batch.topic_partition]
-            if queue.on_refused(batch, code):
+            if queue.on_refused(batch, code, message):
                 self.changed.notify_all()
             elif queue.failure is None:
-                self.give_up_locked(queue, batch, code, message)
+                self.give_up_locked(queue, batch, code, message or REFUSED)
             else:
                 self._settled_locked(batch)
-                self._failures.append(batch.failed(code, message))
+                self._failures.append(batch.failed(code, message or REFUSED))
 
     def on_lost(self, batches: Sequence[QueuedBatch], code: ErrorCode) -> None:
         """The same obstacle for several batches, latest first, so that none is sent before an earlier one."""
         for batch in reversed(batches):
-            self.on_answer(batch, code, -1, "the connection to the leader was lost")
+            self.on_answer(batch, code, -1)
 
     def crash(self, error: Exception) -> None:
         """Record the error that ended a thread: the producer's caller gets it from ``send`` or ``flush``."""

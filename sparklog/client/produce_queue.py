@@ -61,6 +61,8 @@ class QueuedBatch:
     maybe_written: bool = False
     obstacle: ErrorCode = ErrorCode.none
     """The error code of its last try."""
+    obstacle_words: str = ""
+    """What the broker said to it; empty if nothing."""
 
     @property
     def size_bytes(self) -> int:
@@ -137,10 +139,10 @@ class PartitionQueue:
         self.obstacle_count = 0
         self._regroup()
 
-    def on_refused(self, batch: QueuedBatch, code: ErrorCode) -> bool:
+    def on_refused(self, batch: QueuedBatch, code: ErrorCode, words: str = "") -> bool:
         """The batch was refused with ``code``. True if it will be sent again, False if that cannot help."""
         self._in_flight.remove(batch)
-        batch.obstacle = code
+        batch.obstacle, batch.obstacle_words = code, words
         batch.maybe_written |= code in AMBIGUOUS
         is_curable = self.failure is None and self._is_curable(batch, code)
         if is_curable:

@@ -33,7 +33,7 @@ REMEDIES: Final = {
     ),
     ErrorCode.leader_not_available: ", no replica that may lead is alive: bring their brokers back",
 }
-"""The remedies of obstacles that last."""
+"""The remedies of obstacles that last, for when a broker says no more than the error code."""
 
 
 class ProduceRouter:
@@ -127,12 +127,15 @@ class ProduceRouter:
             sender.start()
 
     def _why_expired(self, batch: QueuedBatch) -> str:
-        last = (
-            ""
-            if batch.obstacle is ErrorCode.none
-            else f"; the last obstacle was {batch.obstacle.name.upper()}{REMEDIES.get(batch.obstacle, '')}"
-        )
+        last = "" if batch.obstacle is ErrorCode.none else f"; the last obstacle was {_last_obstacle(batch)}"
         return f"not acknowledged within {self._timeout_ms} ms by {self._cluster.bootstrap_servers}{last}"
+
+
+def _last_obstacle(batch: QueuedBatch) -> str:
+    """The error code with the broker's words: they know more than a remedy of the code's."""
+    name = batch.obstacle.name.upper()
+    said = batch.obstacle_words
+    return f"{name}: {said}" if said else f"{name}{REMEDIES.get(batch.obstacle, '')}"
 
 
 def _has_leader(leader: KnownLeader | ErrorCode) -> bool:

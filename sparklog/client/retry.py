@@ -47,9 +47,15 @@ class Backoff:
 
     def pause(self, give_up: Callable[[], Exception]) -> None:
         """Wait a little; raise what ``give_up`` makes if the deadline has passed."""
+        if not self.waited():
+            raise give_up()
+
+    def waited(self) -> bool:
+        """Wait a little; False, at once, if the deadline has passed."""
         remaining_ms = self._deadline.remaining_ms
         if remaining_ms == 0:
-            raise give_up()
+            return False
         if self._closed.wait(min(self._next_ms, remaining_ms) / 1_000):
             raise ClientClosed("the client was closed while it was waiting to try again")
         self._next_ms = min(self._next_ms * 2, BACKOFF_MAX_MS)
+        return True

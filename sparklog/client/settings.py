@@ -50,10 +50,10 @@ def describe_topic(cluster: ClusterClient, topic: str) -> Settings:
     return _read(topic, cluster.call_any(_request(TOPIC_RESOURCE, topic)))
 
 
-def describe_broker(cluster: ClusterClient, broker: int) -> Settings:
+def describe_broker(cluster: ClusterClient, broker: int, *, timeout_ms: int | None = None) -> Settings:
     """Every setting of a broker, requested from that broker; KafkaError if no such broker is known."""
     try:
-        response = cluster.call_broker(broker, _request(BROKER_RESOURCE, str(broker)))
+        response = cluster.call_broker(broker, _request(BROKER_RESOURCE, str(broker)), timeout_ms=timeout_ms)
     except OSError as error:
         raise SparklogError(f"broker {broker} did not report its settings: {error}; is it alive?") from error
     return _read(str(broker), response)

@@ -14,6 +14,7 @@ from typing import Any
 from sparklog.core.transaction.producer_state import Duplicate, ProducerBatch, ProducerStates, RefusedSequence
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
+from sparklog.model.kafka_numbers import BROKER_RESOURCE
 from sparklog.network.acceptor import Listener
 from sparklog.network.exchange import Exchange
 from sparklog.network.reactor import Reactor
@@ -27,6 +28,7 @@ from sparklog.wire.messages.admin.describe_configs import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
+from sparklog.wire.messages.admin.describe_log_dirs import DescribeLogDirsResponse, DescribeLogDirsResult
 from sparklog.wire.messages.data.fetch import FetchableTopicResponse, FetchPartitionData, FetchResponse
 from sparklog.wire.messages.data.init_producer_id import InitProducerIdResponse
 from sparklog.wire.messages.data.list_offsets import (
@@ -50,6 +52,7 @@ from sparklog.wire.messages.discovery.metadata import (
 from sparklog.wire.versions import API_VERSIONS
 
 CLUSTER_ID = "fake-cluster"
+DISK_BYTES = 10**10
 
 
 @dataclass
@@ -93,6 +96,10 @@ class FakeCluster:
         self.topics: dict[str, FakeTopic] = {}
         self.refusals: dict[TopicPartition, deque[ErrorCode]] = defaultdict(deque)
         """Codes that the next requests to the leader of a partition get instead of an answer."""
+        self.refusal_words: str | None = None
+        """What the leader of a partition says with such a code to a produce."""
+        self.free_bytes: dict[int, int] = {}
+        """Free bytes of a broker's disk of 10 GB; one that is not named has it all."""
         self.cut_before: dict[str, int] = defaultdict(int)
         """How many of the next requests of a kind are met by the end of their connection, unread."""
         self.cut_after: dict[str, int] = defaultdict(int)
@@ -286,6 +293,16 @@ class FakeCluster:
     def _on_describe_configs(self, _broker_id: int, body: Any) -> DescribeConfigsResponse:
         results = []
         for resource in body.resources:
+            if resource.resource_type == BROKER_RESOURCE:
+                floor = DescribeConfigsResourceResult(
+                    name="log.dirs.free.min.bytes", value="-1", config_source=5
+                )
+                results.append(
+                    DescribeConfigsResult(
+                        resource_type=BROKER_RESOURCE, resource_name=resource.resource_name, configs=[floor]
+                    )
+                )
+                continue
             own = self.topics[resource.resource_name].configs
             entries = [DescribeConfigsResourceResult(name="segment.ms", value="604800000", config_source=5)]
             entries += [
@@ -295,6 +312,14 @@ class FakeCluster:
                 DescribeConfigsResult(resource_type=2, resource_name=resource.resource_name, configs=entries)
             )
         return DescribeConfigsResponse(results=results)
+
+    def _on_describe_log_dirs(self, broker_id: int, _body: Any) -> DescribeLogDirsResponse:
+        result = DescribeLogDirsResult(
+            log_dir=f"/disk-of-{broker_id}",
+            total_bytes=DISK_BYTES,
+            usable_bytes=self.free_bytes.get(broker_id, DISK_BYTES),
+        )
+        return DescribeLogDirsResponse(results=[result])
 
     def _on_list_offsets(self, broker_id: int, body: Any) -> ListOffsetsResponse:
         topics = []
@@ -336,7 +361,7 @@ class FakeCluster:
         answer = ProducePartitionResponse(index=tp.partition)
         log = self._leads(broker_id, tp)
         if isinstance(log, ErrorCode):
-            answer.error_code = log
+            answer.error_code, answer.error_message = log, self.refusal_words
             return answer
         checked = check_produced(batch, max_batch_bytes=1_048_588, allow_arrow=True)
         if not isinstance(checked, Accepted):

@@ -75,6 +75,16 @@ def test_a_change_is_tried_again_while_there_is_no_controller(start_fake: Start,
     assert list(Admin(client_of(fake)).create_topics([NewTopic(name="t")])) == ["t"]
 
 
+def test_a_change_that_is_refused_until_the_time_is_over_is_refused_in_the_servers_words(
+    start_fake: Start, client_of: Connect
+) -> None:
+    fake = start_fake()
+    fake.controller_refusals.extend([ErrorCode.not_controller] * 1_000)
+    admin = Admin(client_of(fake, retry_timeout_ms=200))
+    with pytest.raises(KafkaError, match=r"^NOT_CONTROLLER: Topic 't': not_controller"):
+        admin.create_topics([NewTopic(name="t")])
+
+
 def test_internal_topics_are_listed_only_when_asked_for(start_fake: Start, client_of: Connect) -> None:
     fake = start_fake()
     fake.create_topic("__consumer_offsets")

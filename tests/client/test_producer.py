@@ -226,6 +226,21 @@ def test_what_takes_too_long_is_given_up_with_its_last_obstacle(
     producer.close()
 
 
+def test_what_takes_too_long_is_given_up_with_the_words_of_the_last_broker(
+    start_fake: Start, client_of: Connect, batch_of: BatchOf
+) -> None:
+    """One error code has many reasons, and only the broker knows which one it is."""
+    fake = start_fake()
+    fake.create_topic("t")
+    fake.refusals[TP].extend([ErrorCode.not_enough_replicas] * 10_000)
+    fake.refusal_words = "the disk of log directory /data has 7 bytes free: make room"
+    producer = BatchProducer(client_of(fake), timeout_ms=300)
+    producer.send(TP, batch_of("first"))
+    with pytest.raises(ProduceFailed, match=rf"NOT_ENOUGH_REPLICAS: {fake.refusal_words}$"):
+        producer.flush()
+    producer.close()
+
+
 def test_a_full_buffer_holds_the_caller_back(
     start_fake: Start, client_of: Connect, batch_of: BatchOf
 ) -> None:

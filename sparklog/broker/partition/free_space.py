@@ -11,23 +11,16 @@ write after it finds out what is wrong.
 
 import logging
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from sparklog.broker.current_settings import CurrentSettings
+from sparklog.core.disk_floor import FREE_MIN_BYTES, floor_bytes
 from sparklog.model.ids import TopicPartition
 from sparklog.model.ports import Guard
 from sparklog.storage.disk import Space
 from sparklog.storage.log_directory import LogDirectory
 
 logger = logging.getLogger(__name__)
-
-FREE_MIN_BYTES: Final = "log.dirs.free.min.bytes"
-
-BY_SIZE: Final = -1
-"""The setting's value for a floor that the disk's size gives."""
-
-FLOOR_MAX_BYTES: Final = 1_000_000_000
-FLOOR_SHARE: Final = 0.05
 
 
 class Room(NamedTuple):
@@ -46,10 +39,6 @@ class Room(NamedTuple):
             f"the disk of log directory {self.path} has {self.free_bytes} bytes free, and {FREE_MIN_BYTES} "
             f"is {self.floor_bytes}"
         )
-
-
-def floor_bytes(setting: int, total_bytes: int) -> int:
-    return min(FLOOR_MAX_BYTES, int(total_bytes * FLOOR_SHARE)) if setting == BY_SIZE else setting
 
 
 class FreeSpaces:

@@ -7,7 +7,7 @@ from typing import Any
 from sparklog.cli.command import DONE
 from sparklog.cli.connect import wants_json
 from sparklog.cli.progress import patience
-from sparklog.cli.status import render_losses
+from sparklog.cli.status.command import render_losses
 from sparklog.cli.table import render_table
 from sparklog.cli.topic_names import topic_name, topic_wanted
 from sparklog.client.admin import Admin, PartitionDescription, TopicDescription

@@ -186,7 +186,10 @@ class Leader:
         if error is not ErrorCode.not_enough_replicas:
             return ""
         members = sorted(committed_isr(self.isr).members)
-        return f"in sync are {len(members)} replicas {members}, but min.insync.replicas={self.min_isr}"
+        return (
+            f"in sync are {len(members)} replicas {members}, but min.insync.replicas={self.min_isr}: "
+            "bring the others' brokers back"
+        )
 
     def on_appended(self, now_ms: MonotonicMs) -> list[Action]:
         """The log grew to ``marks.log_end_offset``: wake followers; a lone ISR member commits at once."""

@@ -6,7 +6,8 @@ import threading
 import pytest
 
 from sparklog.broker.current_settings import CurrentSettings
-from sparklog.broker.partition.free_space import FREE_MIN_BYTES, FreeSpaces, floor_bytes
+from sparklog.broker.partition.free_space import FreeSpaces
+from sparklog.core.disk_floor import FREE_MIN_BYTES
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.config import BrokerConfig, DynamicConfigs
 from sparklog.model.errors import ErrorCode
@@ -48,12 +49,6 @@ def partition(tmp_path, spaces):
     harness = Harness(tmp_path, why_no_room=spaces.why_no_room)
     harness.told(leader=1, epoch=0, isr=(1,), replicas=(1,))
     return harness
-
-
-def test_the_floor_is_a_twentieth_of_a_small_disk_and_a_gigabyte_of_a_large_one() -> None:
-    assert floor_bytes(-1, 64 << 20) == (64 << 20) // 20
-    assert floor_bytes(-1, 10**12) == 10**9
-    assert (floor_bytes(0, 10**12), floor_bytes(7, 10**12)) == (0, 7)
 
 
 def test_below_the_floor_a_client_is_refused_with_the_numbers_and_above_it_no_more(

@@ -1,4 +1,4 @@
-"""``sparklog status``: which brokers live, and whether partitions are well."""
+"""``sparklog status``: which brokers live, and whether partitions and disks are well."""
 
 import argparse
 import json
@@ -17,6 +17,7 @@ from sparklog.cli.connect import (
 )
 from sparklog.cli.processes import gone_processes, is_over
 from sparklog.cli.progress import patience, say
+from sparklog.cli.status.low_disks import LowDisk, low_disks, render_low_disks
 from sparklog.cli.table import render_table
 from sparklog.client.metadata import ClusterMetadata, PartitionMetadata
 
@@ -62,10 +63,11 @@ def run(arguments: argparse.Namespace) -> int:
         _warn_of_gone_processes(root)
     with connect(arguments) as cluster, patience(f"asking {cluster.bootstrap_servers}"):
         seen = cluster.metadata()
+        low = low_disks(cluster, sorted(seen.brokers))
     local = read_cluster_file(root) if root is not None else {}
     brokers, health = _brokers(seen, local), _health(seen)
     if wants_json(arguments):
-        print(json.dumps(_as_json(seen, brokers, health, local)))
+        print(json.dumps(_as_json(seen, brokers, health, local, low)))
         return DONE
     print(f"cluster {seen.cluster_id} at {cluster.bootstrap_servers}")
     for controller in _entries(local, "controllers"):
@@ -80,6 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if health.lossy:
         print(render_losses(health.lossy))
+    if low:
+        print(render_low_disks(low))
     return DONE
 
 
@@ -163,7 +167,11 @@ def _broker_table(brokers: list[BrokerStatus]) -> str:
 
 
 def _as_json(
-    seen: ClusterMetadata, brokers: list[BrokerStatus], health: Health, local: Mapping[str, Any]
+    seen: ClusterMetadata,
+    brokers: list[BrokerStatus],
+    health: Health,
+    local: Mapping[str, Any],
+    low: list[LowDisk],
 ) -> dict[str, Any]:
     return {
         "cluster_id": seen.cluster_id,
@@ -175,6 +183,7 @@ def _as_json(
         "under_replicated_partition_count": health.under_replicated,
         "leaderless_partition_count": health.leaderless,
         "lossy_partitions": health.lossy,
+        "low_disks": [asdict(disk) for disk in low],
     }
 
 

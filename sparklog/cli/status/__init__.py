@@ -1,0 +1,1 @@
+"""``sparklog status``: what is well of a cluster, and what is not."""
