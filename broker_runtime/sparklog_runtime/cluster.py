@@ -51,6 +51,12 @@ from sparklog_runtime.readiness import (
 from sparklog_runtime.servers import Controller, embedded_zookeeper, preload, start_controller
 from sparklog_runtime.session import SparkHost
 from sparklog_runtime.settings.settings_check import check_settings, is_local, settings_warnings
+from sparklog_runtime.settings.start_defaults import (
+    chosen_defaults,
+    defaults_in_words,
+    differences_in_words,
+    keep_defaults,
+)
 from sparklog_runtime.supervision.id_assignment import FixedIds, IdAssignment, IdsByData
 from sparklog_runtime.supervision.supervisor import JobLauncher, Supervisor, SupervisorCallbacks
 from sparklog_runtime.tcp_ports import PortReservation
@@ -93,6 +99,9 @@ class LocalCluster:
         self._joining = threading.Lock()
         """Orders a stop and a controller that starts at the same time."""
         self._has_stopped = False
+        self._settings: Mapping[str, str] = options.settings
+        """Those of the options, and what a start has chosen beside them."""
+        self._chosen: Mapping[str, str] = {}
         self._config = BrokerConfig.parse(options.settings)
         self._listeners = self._config.listeners
         self._broker_ports = ports_of_brokers(self._listeners, options.port, options.brokers)
@@ -186,6 +195,7 @@ class LocalCluster:
         self._lock = RootLock(self.layout)
         await_remnants(self.layout.root, self._patience)
         conf = self._checked_spark_conf()
+        self._choose_defaults(is_new=self._lock.is_new)
         self._reserve_ports()
         if options.zookeeper is not None:
             timeout_s = self._config.get_int("zookeeper.connection.timeout.ms") / 1_000
@@ -195,6 +205,7 @@ class LocalCluster:
         self._is_accepted = True
         remove_cluster_file(self.layout.cluster_file)
         self.layout.create()
+        self._tell_defaults()
         spark = self._launch_spark(conf)
         if options.zookeeper is None:
             self._zookeeper = ZooKeeperKeeper(
@@ -213,15 +224,37 @@ class LocalCluster:
             self._note("brokers registered")
         session_s = self._config.get_int("zookeeper.session.timeout.ms") / 1_000
         await_election(controller, self._driver_host(), self._application(), session_s, self._patience)
+        self._compare_defaults(controller)
         if self._supervisor is not None:
             await_metadata(controller, self._supervisor, options.ids(), self._patience)
-            started_with = BrokerConfig.parse(of_a_start(options.settings, options.brokers))
+            started_with = BrokerConfig.parse(of_a_start(self._settings, options.brokers))
             for broker in self._supervisor.processes()[:1]:
                 have_internal_topics(broker.host, broker.port, started_with)
         self._cluster_id = controller.cluster_id
         self._patience.check()
         self._publisher.start()
         self._note("ready")
+
+    def _choose_defaults(self, *, is_new: bool) -> None:
+        options = self.options
+        if options.chooses_defaults:
+            kept_file = self.layout.defaults_file
+            self._chosen = chosen_defaults(options.settings, options.brokers, kept_file, is_new=is_new)
+            self._settings = {**options.settings, **self._chosen}
+            self._config = BrokerConfig.parse(self._settings)
+
+    def _tell_defaults(self) -> None:
+        if self.options.chooses_defaults and self.options.brokers:
+            keep_defaults(self.layout.defaults_file, self._chosen)
+            self._progress(defaults_in_words(self._config))
+
+    def _compare_defaults(self, controller: Controller) -> None:
+        """Warn if another application's controller is in office, and has other settings of new topics."""
+        elected = controller.elected()
+        if elected is not None:
+            address = f"{elected.host}:{elected.port}"
+            for difference in differences_in_words(self._config, elected.topic_defaults, address):
+                self._progress(f"warning: {difference}")
 
     def _note(self, what: str) -> None:
         """Where the seconds of a start go, for the log."""
@@ -295,7 +328,7 @@ class LocalCluster:
             controller = start_controller(
                 connect_string=self.zookeeper,
                 host=self._driver_host(),
-                settings=self.options.settings,
+                settings=self._settings,
                 application=self._application(),
                 is_alone=self.options.zookeeper is None,
             )
@@ -397,7 +430,7 @@ class LocalCluster:
             host="127.0.0.1" if here else None,
             log_dir_patterns=patterns,
             log_file_pattern=log_file,
-            settings=of_a_start(options.settings, options.brokers),
+            settings=of_a_start(self._settings, options.brokers),
             hosts=options.hosts(),
             rack=options.settings.get("broker.rack") or (self._application() if options.zookeeper else None),
         )

@@ -34,6 +34,8 @@ class ClusterOptions:
     zookeeper: str | None = None
     master: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    chooses_defaults: bool = False
+    """Whether the replicas of topics follow from ``brokers`` where ``settings`` do not name them."""
     spark_conf: Mapping[str, str] = field(default_factory=dict)
     ui: bool = False
     log_dir_patterns: tuple[str, ...] = ()

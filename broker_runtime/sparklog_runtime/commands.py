@@ -128,6 +128,7 @@ def _options(args: argparse.Namespace) -> ClusterOptions:
         zookeeper=args.zookeeper,
         master=args.master,
         settings=dict(args.settings),
+        chooses_defaults=True,
     )
 
 

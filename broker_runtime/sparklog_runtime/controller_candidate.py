@@ -112,7 +112,11 @@ class ControllerCandidate:
             return None
         found = decode_controller(node.data)
         return ElectedController(
-            pid=found.pid, host=found.host, port=found.port, application=found.application
+            pid=found.pid,
+            host=found.host,
+            port=found.port,
+            application=found.application,
+            topic_defaults=found.topic_defaults,
         )
 
     def registered_brokers(self) -> list[str]:

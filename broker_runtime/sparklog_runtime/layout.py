@@ -2,6 +2,7 @@
 
     DIR/lock              held (flock) while the cluster runs; contains the holder's process id
     DIR/cluster.json      where the cluster listens and which processes serve it, while it runs
+    DIR/defaults.properties  what the first start chose for the cluster's topics
     DIR/zookeeper/        the embedded ZooKeeper's data
     DIR/broker-N/0, 1...  the log directories of broker N
     DIR/logs/             spark.log, spark-output.log, broker-N.log, controller.log, zookeeper.log
@@ -39,6 +40,10 @@ class Layout:
     @property
     def cluster_file(self) -> Path:
         return self.root / "cluster.json"
+
+    @property
+    def defaults_file(self) -> Path:
+        return self.root / "defaults.properties"
 
     @property
     def zookeeper(self) -> Path:
@@ -91,7 +96,8 @@ class RootLock:
     def __init__(self, layout: Layout) -> None:
         self._path = layout.root / "lock"
         self._made: list[Path] = [path for path in (layout.root, *layout.root.parents) if not path.exists()]
-        self._is_new = not self._path.exists()
+        self.is_new = not self._path.exists()
+        """Whether no start has used the directory before."""
         self._fd = -1
         while self._fd < 0:
             self._fd = self._take(layout.root)
@@ -123,7 +129,7 @@ class RootLock:
 
     def withdraw(self) -> None:
         """Give the directory back as it was found."""
-        if self._fd >= 0 and self._is_new:
+        if self._fd >= 0 and self.is_new:
             self._path.unlink(missing_ok=True)
             for path in self._made:
                 with contextlib.suppress(OSError):  # another process has put something into it meanwhile

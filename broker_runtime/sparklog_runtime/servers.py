@@ -6,7 +6,7 @@ commands do not need, and its import overlaps with the start of Spark's JVM.
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -80,6 +80,8 @@ class ElectedController:
     host: str
     port: int
     application: str
+    topic_defaults: Mapping[str, str] = field(default_factory=dict)
+    """Its settings of topics that name none, as far as it tells them."""
 
 
 def embedded_zookeeper(data_dir: Path, port: int) -> ZooKeeperServer:

@@ -38,6 +38,9 @@ EVENTS_TIMEOUT_MS: Final = 30_000
 HANDLERS: Final = 1
 """Decoding is all that handlers do here."""
 
+TOPIC_DEFAULTS: Final = ("default.replication.factor", "min.insync.replicas")
+"""Settings of which only those of the controller in office count: its node tells them."""
+
 
 class ControllerServer:
     """``start`` returns when the listener is up and the first run for office is through.
@@ -110,7 +113,14 @@ class ControllerServer:
         self._timer = ThreadTimer("controller-timer")
         self._candidate = Candidate(
             zookeeper=self._zookeeper,
-            node=ControllerNode(self._host, self.port, self._pid, self._application, self._clock.wall_ms()),
+            node=ControllerNode(
+                self._host,
+                self.port,
+                self._pid,
+                self._application,
+                self._clock.wall_ms(),
+                {name: str(self._config.get_int(name)) for name in TOPIC_DEFAULTS},
+            ),
             config=self._config,
             clock=self._clock,
             timer=self._timer,

@@ -69,11 +69,11 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             "for never.", -1, LONG_MAX),
     Setting("num.partitions", "int", 1, "Partitions of a topic created without a number.", 1, 100_000),
     Setting("default.replication.factor", "int", 1,
-            "Replication factor of a topic created without one.", 1, 1_000),
+            "Replicas of a topic made without a number. `sparklog start`: one a broker, up to 3.", 1, 1_000),
     Setting("auto.create.topics.enable", "bool", True,
             "Create a topic when a client asks for metadata of one that does not exist and allows it."),
     Setting("min.insync.replicas", "int", 1,
-            "Writes with acks=all are refused while fewer replicas are in sync.", 1, 1_000),
+            "acks=all is refused with fewer replicas in sync. `sparklog start`: 2 on a new DIR.", 1, 1_000),
     Setting("broker.rack", "string", "",
             "Rack of this broker; replicas are spread over racks. By default the name of the hosting "
             "application."),

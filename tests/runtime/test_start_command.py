@@ -44,8 +44,8 @@ def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_agai
     assert second.process.returncode == 1
     assert f"is in use by process {cluster.process.pid}" in err
 
-    kafka.create_topic(bootstrap, "t", replicas=3, min_insync_replicas="2")
-    kafka.produce(bootstrap, [b"1", b"2"])
+    kafka.produce(bootstrap, [b"1", b"2"])  # which creates the topic
+    assert kafka.topics(bootstrap)["t"] == [3]
 
     for broker in content["brokers"]:
         os.kill(broker["pid"], signal.SIGKILL)
@@ -59,6 +59,7 @@ def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_agai
     status, out, err = cluster.stop()
     assert (status, out) == (0, "")
     assert "background.threads=1 is accepted" in err
+    assert "(default.replication.factor=3), and writes with acks=all need 2 in sync" in err
     for broker in content["brokers"]:
         who = rf"broker {broker['id']} \(process {broker['pid']}\)"
         assert re.search(rf"{who} {KILLED}; it is launched again", err), err
@@ -70,8 +71,9 @@ def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_agai
     again.wait_ready()
     assert again.cluster()["cluster_id"] == content["cluster_id"]
     assert kafka.consume(again.cluster()["bootstrap_servers"], 3) == [b"1", b"2", b"3"]
-    assert again.stop(signal.SIGINT)[0] == 0
-    assert again.processes() == []
+    status, _, err = again.stop(signal.SIGINT)
+    assert (status, again.processes()) == (0, [])
+    assert "(min.insync.replicas=2)" in err, "the directory keeps what its first start chose"
 
 
 @pytest.mark.proof
@@ -172,7 +174,7 @@ def test_a_start_right_after_a_death_waits_for_its_remnants_and_has_all_data(
 
 @pytest.mark.proof
 def test_a_zookeeper_that_dies_is_started_again_and_brokers_go_on(start, tmp_path):
-    cluster = start(tmp_path, "--brokers", "1", "--port", "0")
+    cluster = start(tmp_path, "--brokers", "1", "--port", "0", "-c", "min.insync.replicas=2")
     cluster.wait_ready()
     before = cluster.cluster()
     os.kill(before["zookeeper_pid"], signal.SIGKILL)
@@ -192,7 +194,8 @@ def test_a_zookeeper_that_dies_is_started_again_and_brokers_go_on(start, tmp_pat
     _, _, err = cluster.stop()
     assert f"ZooKeeper (process {before['zookeeper_pid']}) was killed by SIGKILL; it is started again" in err
     assert re.search(r"ZooKeeper is back as process \d+ after [\d.]+ s", err), err
-    standby.stop()
+    _, _, err = standby.stop()
+    assert "warning: min.insync.replicas is 2 at the controller in office" in err
     assert cluster.processes() == standby.processes() == []
 
 

@@ -134,6 +134,8 @@ class ControllerNode:
     pid: int
     application: str
     timestamp_ms: int = 0
+    topic_defaults: Mapping[str, str] = field(default_factory=dict)
+    """Its settings of topics that name none: other applications compare theirs."""
 
 
 def encode_controller(node: ControllerNode) -> bytes:
@@ -145,6 +147,7 @@ def encode_controller(node: ControllerNode) -> bytes:
             "pid": node.pid,
             "application": node.application,
             "timestamp": str(node.timestamp_ms),
+            "topic_defaults": dict(node.topic_defaults),
         }
     )
 
@@ -158,8 +161,11 @@ def decode_controller(data: bytes) -> ControllerNode:
             pid=int(document["pid"]),
             application=str(document["application"]),
             timestamp_ms=int(document["timestamp"]),
+            topic_defaults={
+                str(name): str(value) for name, value in document.get("topic_defaults", {}).items()
+            },
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise _bad(CONTROLLER, data, error) from None
 
 

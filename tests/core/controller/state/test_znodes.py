@@ -133,6 +133,8 @@ def test_a_partition_state_comes_back_whole():
 def test_the_small_nodes_come_back_as_they_went():
     node = znodes.ControllerNode("host", 1234, 42, "app", 1_700_000_000_000)
     assert znodes.decode_controller(znodes.encode_controller(node)) == node
+    telling = replace(node, topic_defaults={"min.insync.replicas": "2"})
+    assert znodes.decode_controller(znodes.encode_controller(telling)) == telling
     block = znodes.ProducerIdBlock(BrokerId(1), 1_000, 1_999)
     assert znodes.decode_producer_id_block(znodes.encode_producer_id_block(block)) == block
     configs = {"retention.ms": "1"}
