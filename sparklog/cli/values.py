@@ -4,6 +4,7 @@ argparse puts the option's name before the text of an ``ArgumentTypeError``.
 """
 
 import argparse
+import os
 from pathlib import Path
 from typing import Final
 
@@ -102,6 +103,18 @@ def setting(text: str) -> tuple[str, str]:
     if not equals or not name.strip():
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=value")
     return name.strip(), value
+
+
+def header(text: str) -> tuple[str, bytes]:
+    """``NAME=VALUE``, the form of ``--header``, its value in the bytes that were typed."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError(f"the name {name!r} is no text in UTF-8") from None
+    return name, os.fsencode(value)
 
 
 def directory(text: str) -> Path:

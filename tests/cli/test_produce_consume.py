@@ -1,8 +1,10 @@
 """Lines go in, the same lines come out; what cannot work is said plainly."""
 
+import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -96,6 +98,88 @@ def test_options_that_contradict_each_other_are_wrong_usage(sparklog: Sparklog, 
     assert sparklog("consume").status == WRONG_USAGE
     assert sparklog("produce", "--topic", "t", "--acks", "2").status == WRONG_USAGE
     assert sparklog("produce", "--topic", "t", "--key-separator", "").status == WRONG_USAGE
+
+
+def test_what_consume_prints_as_json_produce_takes_whatever_bytes_it_has(
+    sparklog: Sparklog, fake: Any
+) -> None:
+    fake.create_topic("t", 2)
+    lines = (
+        b'{"key": {"base64": "/wA="}, "value": "v\xc3\xa4", "partition": 1, "timestamp_ms": 12, '
+        b'"headers": [{"key": "a", "value": {"base64": "/w=="}}, {"key": "a", "value": null}]}\n'
+        b'{"value": null, "partition": 0, "timestamp_ms": 13}\n'
+    )
+    assert sparklog("produce", "--topic", "t", "--json", stdin=lines).err == ""
+    read = sparklog("consume", "--topic", "t", "--json", "--from-beginning", "--max-messages", "2").out
+    fake.create_topic("u", 2)
+    assert sparklog("produce", "--topic", "u", "--json", stdin=read.encode()).err == ""
+    again = sparklog("consume", "--topic", "u", "--json", "--from-beginning", "--max-messages", "2").out
+    first, second = sorted(map(json.loads, again.splitlines()), key=lambda record: -record["partition"])
+    assert first == {
+        "topic": "u",
+        "partition": 1,
+        "offset": 0,
+        "timestamp_ms": 12,
+        "key": {"base64": "/wA="},
+        "value": "vä",
+        "headers": [{"key": "a", "value": {"base64": "/w=="}}, {"key": "a", "value": None}],
+    }
+    assert (second["value"], second["key"], second["timestamp_ms"], second["headers"]) == (None, None, 13, [])
+    assert sorted(read.replace('"topic": "t"', '"topic": "u"').splitlines()) == sorted(again.splitlines())
+
+
+def test_a_format_shows_offset_partition_time_and_headers(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t")
+    headers = ("--header", "source=shell", "--header", "empty=")
+    assert sparklog("produce", "--topic", "t", *headers, stdin=b"v\n").status == DONE
+    form = r"{topic}-{partition}\t{offset} {value} {headers}"
+    assert consumed(sparklog, 1, "--from-beginning", "--format", form) == ["t-0\t0 v source=shell,empty="]
+    (timestamp,) = consumed(sparklog, 1, "--from-beginning", "--format", "{timestamp}")
+    assert abs(int(timestamp) - time.time() * 1_000) < 60_000
+
+
+def test_a_partition_on_the_command_line_goes_over_those_of_the_objects(
+    sparklog: Sparklog, fake: Any
+) -> None:
+    fake.create_topic("t", 2)
+    line = b'{"value": "v", "partition": 7}\n'
+    ran = sparklog("produce", "--topic", "t", "--json", stdin=line)
+    assert ran.status == FAILED
+    assert "line 1 has partition 7, but the topic has 0 to 1; --partition goes over it" in ran.err
+    assert sparklog("produce", "--topic", "t", "--json", "--partition", "1", stdin=line).status == DONE
+    assert consumed(sparklog, 1, "--partition", "1", "--from-beginning") == ["v"]
+
+
+def test_a_line_that_is_no_record_ends_the_input_after_what_came_before(
+    sparklog: Sparklog, fake: Any
+) -> None:
+    fake.create_topic("t")
+    lines = b'{"value": "1"}\n{"vlaue": "2"}\n{"value": "3"}\n'
+    ran = sparklog("produce", "--topic", "t", "--json", stdin=lines)
+    assert ran.status == FAILED
+    assert "line 2 has 'vlaue', which is no part of a record; did you mean value?: " in ran.err
+    assert "the lines before it were written, it and the rest were not" in ran.err
+    assert consumed(sparklog, 2, "--from-beginning", "--timeout-ms", "100") == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("produce", "--json", "--header", "a=b"), "--header and --json: "),
+        (("produce", "--json", "--key-separator", ":"), "--key-separator and --json: "),
+        (("produce", "--header", "a"), "--header: 'a' is not of the form NAME=VALUE"),
+        (("produce", "--header", "=b"), "--header: '=b' is not of the form NAME=VALUE"),
+        (("consume", "--json", "--print-key"), "not allowed with"),
+        (("consume", "--json", "--format", "{value}"), "not allowed with"),
+        (("consume", "--format", "{vale}"), "--format: {vale} is no part of a record; did you mean value?"),
+    ],
+)
+def test_options_of_a_record_s_parts_that_cannot_be_are_wrong_usage(
+    sparklog: Sparklog, words: tuple[str, ...], complaint: str
+) -> None:
+    ran = sparklog(*words, "--topic", "t")
+    assert ran.status == WRONG_USAGE
+    assert complaint in ran.err
 
 
 def test_a_group_chooses_partitions_itself(sparklog: Sparklog, fake: Any) -> None:

@@ -32,8 +32,8 @@ def read_alone(cluster: ClusterClient, arguments: argparse.Namespace, topics: li
             while not printer.is_done:
                 wait_ms = printer.wait_ms
                 polled = consumer.poll(wait_ms)
-                for _, rows in polled:
-                    printer.print(rows)
+                for topic_partition, rows in polled:
+                    printer.print(topic_partition, rows)
                 if not polled:
                     printer.note_silence(wait_ms)
     except KeyboardInterrupt:

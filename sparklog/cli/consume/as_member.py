@@ -44,7 +44,7 @@ def read_as_member(cluster: ClusterClient, arguments: argparse.Namespace, topics
             wait_ms = printer.wait_ms
             polled = consumer.poll(wait_ms)
             for topic_partition, rows in polled:
-                printed = printer.print(rows)
+                printed = printer.print(topic_partition, rows)
                 if printed < rows.num_rows:  # so that the group's next member begins with the rest
                     consumer.seek(topic_partition, rows.column("offset")[printed].as_py())
             if not consumer.is_member:

@@ -7,6 +7,7 @@ from sparklog.cli.command import DONE, Command, UsageError
 from sparklog.cli.connect import add_cluster_arguments, connect
 from sparklog.cli.consume.alone import read_alone
 from sparklog.cli.consume.as_member import read_as_member
+from sparklog.cli.record_text.record_format import NAMES, RecordFormat
 from sparklog.cli.topic_names import find_topic, topic_name
 from sparklog.cli.values import group_name, natural, offset, partition_number
 from sparklog.client.group.settings import ASSIGNORS, DEFAULT_ASSIGNORS
@@ -63,7 +64,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=IsolationLevel.READ_COMMITTED.name.lower(),
         help="read_uncommitted: also records of open and aborted transactions; default: %(default)s",
     )
-    parser.add_argument("--print-key", action="store_true", help="print each key before its value")
+    _add_shape_arguments(parser)
+
+
+def _add_shape_arguments(parser: argparse.ArgumentParser) -> None:
+    """How a record is shown."""
+    shape = parser.add_mutually_exclusive_group()
+    shape.add_argument("--print-key", action="store_true", help="print each key before its value")
+    shape.add_argument(
+        "--format",
+        type=RecordFormat,
+        metavar="TEXT",
+        help=f"print this for each record, with {', '.join(f'{{{name}}}' for name in NAMES)} for its parts, "
+        r"and \t and \n; timestamps are milliseconds since 1970, bytes that are no UTF-8 \xNN",
+    )
+    shape.add_argument(
+        "--json",
+        action="store_true",
+        help="print each record as a JSON object, with all of its parts; produce --json takes it",
+    )
     parser.add_argument(
         "--key-separator", default=r"\t", metavar="SEP", help="between key and value; default: a tab"
     )
@@ -116,5 +135,7 @@ COMMAND = Command(
         "--bootstrap-server 127.0.0.1:9092",
         "sparklog consume --topic events --group billing --from-beginning --root /tmp/sparklog",
         "sparklog consume --topic events --print-key --key-separator : --root /tmp/sparklog",
+        "sparklog consume --topic events --format '{partition}:{offset} {key} {value}' --root /tmp/sparklog",
+        "sparklog consume --topic events --json --from-beginning --root /tmp/sparklog",
     ),
 )

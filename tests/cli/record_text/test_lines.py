@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sparklog.cli.lines import read_lines, unescape
+from sparklog.cli.record_text.lines import read_lines, unescape
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Records as text: the lines that ``produce`` reads, and those that ``consume`` prints."""
