@@ -13,7 +13,8 @@ import shlex
 from sparklog.cli.command import DONE, UsageError
 from sparklog.cli.connect import cluster_words, wants_json
 from sparklog.cli.progress import patience
-from sparklog.cli.transactions.describe import NO_TRANSACTION, find_transactional_id
+from sparklog.cli.transactions.describe import find_transactional_id
+from sparklog.cli.transactions.listing import NO_TRANSACTION
 from sparklog.cli.transactions.producers import find_partition
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.transactions.hanging import OpenTransaction, coordinated, open_transactions

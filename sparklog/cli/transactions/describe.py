@@ -2,28 +2,27 @@
 
 import argparse
 import json
-from typing import Any, Final
+from typing import Any
 
 from sparklog.cli.command import DONE, did_you_mean
 from sparklog.cli.connect import cluster_words, wants_json
 from sparklog.cli.progress import patience
 from sparklog.cli.table import render_table
-from sparklog.cli.transactions.times import age_of, moment_of
+from sparklog.cli.transactions.listing import NO_TRANSACTION
+from sparklog.cli.transactions.owners import app_id_of, owner_of
+from sparklog.cli.transactions.times import age_ms_of, age_of, moment_of
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.transactions.transaction_admin import TransactionAdmin, TransactionDescription
-from sparklog.core.transaction_coordinator.states import AT_REST
+from sparklog.model.cluster import host_port
 from sparklog.model.errors import SparklogError
-
-NO_TRANSACTION: Final = frozenset(state.label for state in AT_REST)
-"""The states in which no transaction is open or being ended."""
 
 
 def describe(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
     described = [find_transactional_id(cluster, arguments, one) for one in _ids(arguments)]
+    now_ms = cluster.clock.wall_ms()
     if wants_json(arguments):
-        print(json.dumps({"transactions": [_as_json(one) for one in described]}))
+        print(json.dumps({"transactions": [_as_json(one, now_ms) for one in described]}))
     else:
-        now_ms = cluster.clock.wall_ms()
         print("\n\n".join(_as_text(one, now_ms) for one in described))
     return DONE
 
@@ -55,9 +54,14 @@ def _as_text(one: TransactionDescription, now_ms: int) -> str:
     what = "atomic write" if one.is_write else "transactional id"
     title = (
         f"{what} {one.transactional_id}: {one.transaction_state}, producer {one.producer_id} "
-        f"in epoch {one.producer_epoch}, coordinator {node.id} ({node.host}:{node.port})"
+        f"in epoch {one.producer_epoch}, coordinator {node.id} ({host_port(node.host, node.port)})"
     )
+    owner = owner_of(one.transactional_id, one.producer_id)
+    if owner is not None:
+        title += f"\nof {owner}"
     timeout = f"its transactions may take {one.timeout_ms} ms"
+    if one.is_write:
+        timeout = f"it is aborted after {one.timeout_ms} ms without a sign of life"
     if one.transaction_state in NO_TRANSACTION:
         return f"{title}\nno open transaction; {timeout}"
     since = f"open since {moment_of(one.start_ms)}, for {age_of(one.start_ms, now_ms)}; {timeout}"
@@ -65,8 +69,9 @@ def _as_text(one: TransactionDescription, now_ms: int) -> str:
     return "\n".join([title, since, partitions])
 
 
-def _as_json(one: TransactionDescription) -> dict[str, Any]:
+def _as_json(one: TransactionDescription, now_ms: int) -> dict[str, Any]:
     """Field names as in DescribeTransactions."""
+    is_open = one.transaction_state not in NO_TRANSACTION
     topics: dict[str, list[int]] = {}
     for topic, partition in one.partitions:
         topics.setdefault(topic, []).append(partition)
@@ -82,5 +87,7 @@ def _as_json(one: TransactionDescription) -> dict[str, Any]:
         "transaction_state": one.transaction_state,
         "transaction_timeout_ms": one.timeout_ms,
         "transaction_start_time_ms": one.start_ms,
+        "age_ms": age_ms_of(one.start_ms, now_ms) if is_open else None,
+        "app_id": app_id_of(one.transactional_id, one.producer_id),
         "topics": [{"topic": topic, "partitions": numbers} for topic, numbers in topics.items()],
     }

@@ -2,21 +2,26 @@
 
 import argparse
 import json
-from typing import Final
+from typing import Any, Final
 
 from sparklog.cli.command import DONE, did_you_mean
 from sparklog.cli.connect import wants_json
 from sparklog.cli.progress import patience
 from sparklog.cli.table import render_table
+from sparklog.cli.transactions.owners import app_id_of, kind_of
+from sparklog.cli.transactions.times import age_ms_of, age_of
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.transactions.transaction_admin import TransactionAdmin
-from sparklog.core.transaction_coordinator.states import TransactionState
+from sparklog.client.transactions.transaction_admin import TransactionAdmin, TransactionListing
+from sparklog.core.transaction_coordinator.states import AT_REST, TransactionState
 
 STATES: Final = tuple(
     state.label
     for state in TransactionState
     if state not in (TransactionState.DEAD, TransactionState.PREPARE_EPOCH_FENCE)
 )
+
+NO_TRANSACTION: Final = frozenset(state.label for state in AT_REST)
+"""The states in which no transaction is open or being ended."""
 
 
 def state(text: str) -> str:
@@ -30,23 +35,38 @@ def state(text: str) -> str:
 
 
 def list_transactions(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
+    admin = TransactionAdmin(cluster)
     with patience("asking the brokers for their transactions"):
-        listed = TransactionAdmin(cluster).list_transactions(
-            arguments.state or (), arguments.producer_id or ()
-        )
+        listed = admin.list_transactions(arguments.state or (), arguments.producer_id or ())
+        started = admin.start_times(one for one in listed if one.transaction_state not in NO_TRANSACTION)
+    now_ms = cluster.clock.wall_ms()
     if wants_json(arguments):
-        transactions = [
-            {
-                "transactional_id": one.transactional_id,
-                "producer_id": one.producer_id,
-                "transaction_state": one.transaction_state,
-                "coordinator": one.coordinator,
-            }
-            for one in listed
-        ]
+        transactions = [_as_json(one, started.get(one.transactional_id, -1), now_ms) for one in listed]
         print(json.dumps({"transactions": transactions}))
         return DONE
-    rows = [[one.transactional_id, one.transaction_state, one.producer_id, one.coordinator] for one in listed]
-    headers = ["TRANSACTIONAL ID", "STATE", "PRODUCER ID", "COORDINATOR"]
+    rows = [
+        [
+            one.transactional_id,
+            kind_of(one.transactional_id, one.producer_id),
+            one.transaction_state,
+            age_of(started.get(one.transactional_id, -1), now_ms),
+            one.producer_id,
+            one.coordinator,
+        ]
+        for one in listed
+    ]
+    headers = ["TRANSACTIONAL ID", "OF", "STATE", "AGE", "PRODUCER ID", "COORDINATOR"]
     print(render_table(headers, rows) if rows else "no transactional ids")
     return DONE
+
+
+def _as_json(one: TransactionListing, start_ms: int, now_ms: int) -> dict[str, Any]:
+    """Field names as in ListTransactions."""
+    return {
+        "transactional_id": one.transactional_id,
+        "producer_id": one.producer_id,
+        "transaction_state": one.transaction_state,
+        "coordinator": one.coordinator,
+        "age_ms": age_ms_of(start_ms, now_ms),
+        "app_id": app_id_of(one.transactional_id, one.producer_id),
+    }

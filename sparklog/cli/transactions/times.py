@@ -15,6 +15,11 @@ def moment_of(wall_ms: int) -> str:
         return NOTHING
 
 
+def age_ms_of(wall_ms: int, now_ms: int) -> int | None:
+    """The time since ``wall_ms``; None for -1. Two hosts' clocks may differ, so it is never negative."""
+    return None if wall_ms < 0 else max(0, now_ms - wall_ms)
+
+
 def age_of(wall_ms: int, now_ms: int) -> str:
     """The time since ``wall_ms``, to the second, such as ``1 day, 2:03:04``; ``-`` for -1."""
     if wall_ms < 0:

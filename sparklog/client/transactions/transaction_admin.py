@@ -122,6 +122,27 @@ class TransactionAdmin:
                 )
         return [found[ids] for ids in sorted(found)]
 
+    def start_times(self, listings: Iterable[TransactionListing]) -> dict[str, int]:
+        """When the transaction of each of these began, by the wall clock in milliseconds.
+
+        One that has ended meanwhile, or whose coordinator has moved, is left out. KafkaError or OSError if a
+        broker does not answer.
+        """
+        by_coordinator: dict[int, list[str]] = {}
+        for one in listings:
+            ids = by_coordinator.setdefault(one.coordinator, [])
+            if one.transactional_id not in ids[-1:]:  # a write is listed once for each member asked for
+                ids.append(one.transactional_id)
+        started: dict[str, int] = {}
+        for broker_id, ids in by_coordinator.items():
+            response: DescribeTransactionsResponse = self._cluster.call_broker(
+                broker_id, DescribeTransactionsRequest(transactional_ids=ids)
+            )
+            for found in response.transaction_states:
+                if found.error_code is ErrorCode.none and found.transaction_start_time_ms >= 0:
+                    started[found.transactional_id] = found.transaction_start_time_ms
+        return started
+
     def describe(self, transactional_id: str) -> TransactionDescription | None:
         """The transactional id; None if its coordinator knows none of that name. KafkaError."""
         coordinator = self._coordinator(transactional_id)

@@ -128,10 +128,15 @@ def test_transactional_ids_are_listed_by_state_and_producer(world: World) -> Non
     (mine,) = [one for one in world.listed("list") if one["transactional_id"] == world.id]
     assert mine["transaction_state"] == "Ongoing"
     assert mine["coordinator"] in (1, 2)
-    assert world.listed("list", "--producer-id", str(mine["producer_id"])) == [mine]
-    assert mine in world.listed("list", "--state", "ongoing", "--state", "Empty")
-    assert mine not in world.listed("list", "--state", "CompleteCommit")
-    line = rf"^{world.id} +Ongoing +{mine['producer_id']} +{mine['coordinator']}$"
+    assert 0 <= mine.pop("age_ms") < 60_000
+    assert mine["app_id"] is None
+    (again,) = world.listed("list", "--producer-id", str(mine["producer_id"]))
+    assert mine.items() <= again.items()
+    either = world.listed("list", "--state", "ongoing", "--state", "Empty")
+    assert world.id in [one["transactional_id"] for one in either]
+    completed = world.listed("list", "--state", "CompleteCommit")
+    assert world.id not in [one["transactional_id"] for one in completed]
+    line = rf"^{world.id} +Kafka client +Ongoing +0:00:\d\d +{mine['producer_id']} +{mine['coordinator']}$"
     assert re.search(line, world.run("list").out, re.MULTILINE)
     assert world.run("list", "--producer-id", "999999999").out == "no transactional ids\n"
     wrong = world.run("list", "--state", "Ongoin")
@@ -160,6 +165,8 @@ def test_a_transactional_id_is_described_with_its_open_transaction(world: World)
         ),
         world.run("describe", world.id).out,
     )
+    (listed,) = [one for one in world.listed("list") if one["transactional_id"] == world.id]
+    assert (listed["age_ms"], world.listed("describe", world.id)[0]["age_ms"]) == (None, None)
 
 
 def test_an_unknown_transactional_id_is_named_with_a_similar_one(world: World) -> None:
@@ -267,7 +274,14 @@ def test_a_member_of_an_atomic_write_does_not_hang(world: World) -> None:
     assert is_of_a_write(member.producer_id)
     world.hang(member.producer_id)
     assert world.listed("find-hanging", "--topic", world.topic) == []
-    assert world.run("describe", app).out.startswith(f"atomic write {app}: Ongoing, producer ")
+    described = world.run("describe", app).out
+    assert described.startswith(f"atomic write {app}: Ongoing, producer ")
+    assert f"\nof the batch writes with txnAppId={world.topic}\nopen since 20" in described
+    assert "; it is aborted after 60000 ms without a sign of life\n" in described
+    (listed,) = [one for one in world.listed("list") if one["app_id"] == app]
+    assert 0 <= listed["age_ms"] < 60_000
+    assert 0 <= world.listed("describe", app)[0]["age_ms"] < 60_000
+    assert re.search(rf"^{app} +txnAppId +Ongoing +0:00:\d\d +", world.run("list").out, re.MULTILINE)
     in_partition = world.run("abort", "--topic", world.topic, "--partition", "1", "--start-offset", "0")
     assert in_partition.status == FAILED
     assert f"it belongs to the atomic write '{app}' (Ongoing), which broker" in in_partition.err
