@@ -135,6 +135,18 @@ def test_rooms_have_few_siblings() -> None:
     assert crowded == {}
 
 
+def test_addresses_are_written_by_one_function() -> None:
+    """``host_port`` puts IPv6 addresses into brackets."""
+    by_hand = re.compile(r"""host[^"{}]*\}:\{[^"{}]*port|%s:%d""")
+    places = [
+        f"{path}:{number}: {line.strip()}"
+        for path in shipped_files()
+        for number, line in enumerate(text_of(path).splitlines(), start=1)
+        if by_hand.search(line) and "]:" not in line
+    ]
+    assert places == []
+
+
 @pytest.mark.parametrize("word", BANNED)
 def test_no_banned_word_is_used(word: str) -> None:
     places = [

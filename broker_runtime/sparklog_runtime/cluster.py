@@ -21,6 +21,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final
 
+from sparklog.model.cluster import host_port
 from sparklog.model.config import BrokerConfig
 from sparklog.model.coordinator_settings import of_a_start
 from sparklog.model.errors import ConfigError, SparklogError
@@ -128,7 +129,7 @@ class LocalCluster:
         supervisor = self._supervisor
         processes = [] if supervisor is None else supervisor.processes()
         if processes:
-            return ",".join(f"{process.host}:{process.port}" for process in processes)
+            return ",".join(host_port(process.host, process.port) for process in processes)
         return ",".join(self._controller.registered_brokers()) if self._controller is not None else ""
 
     @property
@@ -252,7 +253,7 @@ class LocalCluster:
         """Warn if another application's controller is in office, and has other settings of new topics."""
         elected = controller.elected()
         if elected is not None:
-            address = f"{elected.host}:{elected.port}"
+            address = host_port(elected.host, elected.port)
             for difference in differences_in_words(self._config, elected.topic_defaults, address):
                 self._progress(f"warning: {difference}")
 

@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, Final
 
+from sparklog.model.cluster import host_port
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import SparklogError, WireError
 from sparklog_runtime.patience import Patience
@@ -61,7 +62,7 @@ def _known_brokers(host: str, port: int) -> set[int]:
     try:
         answer = _answer(host, port, MetadataRequest(topics=[]))
     except (OSError, WireError) as error:
-        log.info("%s:%d does not answer a metadata request yet: %s", host, port, error)
+        log.info("%s does not answer a metadata request yet: %s", host_port(host, port), error)
         return set()
     return {int(broker.node_id) for broker in answer.brokers}
 
@@ -101,7 +102,7 @@ def have_internal_topics(host: str, port: int, config: BrokerConfig) -> None:
         try:
             _answer(host, port, FindCoordinatorRequest(key_type=key_type, coordinator_keys=["start"]))
         except (OSError, WireError) as error:
-            log.info("%s:%d does not answer for a coordinator: %s", host, port, error)
+            log.info("%s does not answer for a coordinator: %s", host_port(host, port), error)
 
 
 def await_remnants(root: Path, patience: Patience) -> None:
@@ -173,7 +174,7 @@ def await_election(
             return "a controller to be elected"
         return (
             "the old controller's ZooKeeper session to end: "
-            f"process {seen.pid} at {seen.host}:{seen.port} does not answer"
+            f"process {seen.pid} at {host_port(seen.host, seen.port)} does not answer"
         )
 
     timeout_s = ELECTION_TIMEOUT_S + session_s

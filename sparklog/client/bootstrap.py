@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from sparklog.model.cluster import host_port
 from sparklog.model.errors import ConfigError
 
 
@@ -12,7 +13,7 @@ class Endpoint(NamedTuple):
     port: int
 
     def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return host_port(self.host, self.port)
 
 
 def parse_bootstrap_servers(text: str) -> tuple[Endpoint, ...]:
@@ -26,7 +27,13 @@ def parse_bootstrap_servers(text: str) -> tuple[Endpoint, ...]:
 def _parse_endpoint(item: str, text: str) -> Endpoint:
     item = item.rpartition("://")[2]  # PLAINTEXT://host:port, as Kafka's listeners are written
     host, colon, port = item.rpartition(":")
-    if not colon or not host:
+    is_bracketed = host.startswith("[") and host.endswith("]") and len(host) > 2
+    if ":" in host and not is_bracketed:
+        raise ConfigError(
+            f"bootstrap.servers={text!r}: {item!r} is not host:port; an IPv6 address stands in brackets, "
+            "as in [::1]:9092"
+        )
+    if not colon or not host or ("[" in host and not is_bracketed):
         raise ConfigError(f"bootstrap.servers={text!r}: {item!r} is not host:port, as in 127.0.0.1:9092")
     if not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
         raise ConfigError(f"bootstrap.servers={text!r}: {port!r} is not a port between 1 and 65535")

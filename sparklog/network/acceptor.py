@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from sparklog.model.cluster import host_port
 from sparklog.network.waker import Waker
 
 _logger: Final = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ class Listener:
 
 def bind(listener: Listener) -> socket.socket:
     """A non-blocking listening socket, or an OSError that names the address and the remedy."""
-    where = f"{listener.host}:{listener.port}"
+    where = host_port(listener.host, listener.port)
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             listener.host or None, listener.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -23,6 +23,7 @@ from itertools import count
 from typing import Any, Final, Self
 
 from sparklog import __version__
+from sparklog.model.cluster import host_port
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
 from sparklog.network.inbound import FrameReceiver
 from sparklog.wire.codec import Message, decode_response, encode_request
@@ -112,7 +113,7 @@ class Connection:
 
         ``timeout_ms`` also bounds each later send.
         """
-        peer = f"{host}:{port}"
+        peer = host_port(host, port)
         try:
             sock = socket.create_connection((host, port), timeout_ms / 1_000)
         except UnicodeError as error:

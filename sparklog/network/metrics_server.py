@@ -14,6 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
+from sparklog.model.cluster import host_port
 from sparklog.model.metric import Metric
 
 logger = logging.getLogger(__name__)
@@ -72,5 +73,5 @@ def serve_metrics(read: ReadMetrics, host: str, port: int, *, name: str) -> Metr
             error.strerror or error,
         )
         return None
-    logger.info("metrics of %s are at http://%s:%d/metrics", name, host, server.port)
+    logger.info("metrics of %s are at http://%s/metrics", name, host_port(host, server.port))
     return server

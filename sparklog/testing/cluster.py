@@ -27,6 +27,7 @@ from sparklog.client.admin import Admin, NewTopic, PartitionDescription
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata import KnownLeader
 from sparklog.controller.server import ControllerServer
+from sparklog.model.cluster import host_port
 from sparklog.model.config import BrokerConfig
 from sparklog.model.coordinator_settings import of_a_start
 from sparklog.model.errors import ConfigError, SparklogError
@@ -110,7 +111,7 @@ class InProcessCluster:
     def bootstrap_servers(self) -> str:
         """``host:port`` of every broker, those that were killed included; the value of Spark's option."""
         nodes = [broker.node for broker in self.brokers.values()]
-        return ",".join(f"{node.host}:{node.port}" for node in nodes)
+        return ",".join(host_port(node.host, node.port) for node in nodes)
 
     @property
     def zookeeper(self) -> str:

@@ -33,6 +33,7 @@ import time
 from pathlib import Path
 from typing import IO, Final
 
+from sparklog.model.cluster import host_port
 from sparklog.model.zookeeper import ZooKeeperError
 
 HOST: Final = "127.0.0.1"
@@ -130,7 +131,7 @@ class EmbeddedZooKeeper:
 
     @property
     def connect_string(self) -> str:
-        return f"{self.host}:{self.port}"
+        return host_port(self.host, self.port)
 
     @property
     def pid(self) -> int | None:

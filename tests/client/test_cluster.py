@@ -127,6 +127,10 @@ def test_a_peer_that_accepts_and_never_answers_does_not_hang_the_client() -> Non
         ("localhost", "not host:port"),
         ("localhost:x", "not a port"),
         ("h:70000", "not a port"),
+        ("::1:9092", r"brackets, as in \[::1\]:9092"),
+        ("[::1]", "not host:port"),
+        ("[]:9092", "not host:port"),
+        ("[h:9092", "not host:port"),
     ],
 )
 def test_an_address_that_cannot_be_one_is_refused_by_name(servers: str, complaint: str) -> None:

@@ -1,11 +1,16 @@
 """Brokers with two listeners: a client gets the addresses of the one it asked, and brokers have their own."""
 
+import socket
 import subprocess
 
 import confluent_kafka
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from sparklog.cli.command import DONE
+from sparklog.cli.main import main
+from sparklog.client.cluster import ClusterClient
+from sparklog.client.records_producer import Producer
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.network.connection import Connection
@@ -125,3 +130,23 @@ def _known(cluster, listener, version=None):
     response = ask(cluster, listener, request, version)
     (partition,) = response.topics[0].partitions
     return sorted(one.node_id for one in response.brokers), partition.error_code, partition.leader_id
+
+
+def test_an_ipv6_address_stands_in_brackets_and_clients_take_it(tmp_path, capsys):
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError as error:
+        pytest.skip(f"IPv6 is switched off: {error}")
+    with InProcessCluster(tmp_path, brokers=1, settings={"listeners": "PLAINTEXT://[::1]:0"}) as cluster:
+        (server,) = cluster.brokers.values()
+        assert cluster.bootstrap_servers == f"[::1]:{server.node.port}"
+        cluster.create_topic("t")
+        with ClusterClient(cluster.bootstrap_servers) as client, Producer(client) as producer:
+            producer.send("t", b"one")
+        assert (
+            AdminClient({"bootstrap.servers": cluster.bootstrap_servers}).list_topics(timeout=10).topics["t"]
+        )
+        assert main(["status", "--bootstrap-server", cluster.bootstrap_servers]) == DONE
+    shown = capsys.readouterr().out
+    assert f" at [::1]:{server.node.port}\n" in shown
+    assert f"  [::1]:{server.node.port}  " in shown

@@ -25,6 +25,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any, Final
 
+from sparklog.model.cluster import host_port
 from sparklog.model.errors import SparklogError
 
 LINE_BYTES_MAX: Final = 65_536
@@ -102,7 +103,7 @@ class ControlConnection:
             host, port = self._socket.getpeername()[:2]
         except OSError:
             return "a disconnected peer"
-        return f"{host}:{port}"
+        return host_port(host, port)
 
     def set_timeout(self, timeout_s: float | None) -> None:
         self._socket.settimeout(timeout_s)

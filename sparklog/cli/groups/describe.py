@@ -16,6 +16,7 @@ from sparklog.client.cluster import ClusterClient
 from sparklog.client.group.committed_offsets import CommittedOffset, by_topic, fetch_committed
 from sparklog.client.group.group_admin import DEAD, GroupAdmin, GroupDescription, MemberDescription
 from sparklog.client.offsets import CONSUMER
+from sparklog.model.cluster import host_port
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.wire.messages.data.list_offsets import LATEST_TIMESTAMP
@@ -98,7 +99,7 @@ def _as_text(described: _Described) -> str:
     group, partitions = described.group, described.partitions
     assignor = f", assignor {group.protocol_data}" if group.protocol_data else ""
     node = group.coordinator
-    where = f"coordinator {node.id} ({node.host}:{node.port})"
+    where = f"coordinator {node.id} ({host_port(node.host, node.port)})"
     title = f"group {group.group_id}: {group.group_state}{assignor}, {where}"
     return "\n".join([title, _partition_table(partitions), _member_table(group)])
 

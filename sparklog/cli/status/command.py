@@ -20,6 +20,7 @@ from sparklog.cli.progress import patience, say
 from sparklog.cli.status.low_disks import LowDisk, low_disks, render_low_disks
 from sparklog.cli.table import render_table
 from sparklog.client.metadata import ClusterMetadata, PartitionMetadata
+from sparklog.model.cluster import host_port
 
 
 @dataclass(slots=True)
@@ -72,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"cluster {seen.cluster_id} at {cluster.bootstrap_servers}")
     for controller in _entries(local, "controllers"):
         role = "controller" if controller["active"] else "standby controller"
-        print(f"{role} at {controller['host']}:{controller['port']}, pid {controller['pid']}")
+        print(f"{role} at {host_port(controller['host'], controller['port'])}, pid {controller['pid']}")
     print()
     print(_broker_table(brokers))
     print()
@@ -154,7 +155,7 @@ def _broker_table(brokers: list[BrokerStatus]) -> str:
     rows = [
         [
             broker.broker_id,
-            f"{broker.host}:{broker.port}",
+            host_port(broker.host, broker.port),
             "alive" if broker.alive else "down",
             broker.leaders,
             broker.replicas,
