@@ -8,6 +8,7 @@ Python that runs this file, and that need not be the one whose package the file 
 """
 
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -28,9 +29,10 @@ def main() -> int:
 
 def _say_what_is_missing(error: ModuleNotFoundError) -> None:
     own = next((path for path in _pythons_beside(Path(__file__)) if path.exists()), Path("/DIR/bin/python"))
+    conf = shlex.quote(f"spark.pyspark.python={own}")
     print(
         f"sparklog: {sys.executable}, with which Spark runs the driver, has no module {error.name!r}; "
-        f"add to spark-submit: --conf spark.pyspark.python={own}, the Python that sparklog is installed for",
+        f"add to spark-submit: --conf {conf}, the Python that sparklog is installed for",
         file=sys.stderr,
     )
 

@@ -72,7 +72,7 @@ def cluster_words(arguments: argparse.Namespace) -> str:
     """The option that names the cluster, for use in a remedy."""
     root: Path | None = getattr(arguments, "root", None)
     return (
-        f"--bootstrap-server {getattr(arguments, 'bootstrap_server', 'HOST:PORT')}"
+        f"--bootstrap-server {shlex.quote(getattr(arguments, 'bootstrap_server', 'HOST:PORT'))}"
         if root is None
         else f"--root {shlex.quote(str(root))}"
     )
@@ -99,7 +99,7 @@ def read_cluster_file(root: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise SparklogError(
             f"{path} is not there, so no cluster runs there, or it is not ready yet; start one with: "
-            f"sparklog start --brokers 3 --root {root}"
+            f"sparklog start --brokers 3 --root {shlex.quote(str(root))}"
         ) from None
     except (OSError, ValueError) as error:
         raise SparklogError(f"{path} cannot be read: {error}") from error
@@ -119,7 +119,7 @@ def start_words(root: Path, content: dict[str, Any]) -> str:
     if brokers and brokers[0].get("port") != DEFAULT_PORT:
         words += f" --port {brokers[0].get('port')}"
     if content.get("zookeeper") and content.get("zookeeper_pid") is None:
-        words += f" --zookeeper {content['zookeeper']}"
+        words += f" --zookeeper {shlex.quote(str(content['zookeeper']))}"
     return f"{words} --root {shlex.quote(str(root))}"
 
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from sparklog import __version__
+from sparklog.cli.about.version import VERSION_LINE
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE, Command, UsageError, build_parser, examples_text
 from sparklog.cli.registry import command_names, load_command
 from sparklog.model.errors import ConfigError, KafkaError, SparklogError
@@ -54,7 +54,7 @@ def _run(arguments: list[str], on_loaded: Callable[[], None]) -> int:
     if first == "help":
         arguments = [arguments[1], "--help"]
     if first == "--version":
-        print(f"sparklog {__version__}")
+        print(VERSION_LINE)
         return DONE
     if arguments[0].startswith("-"):
         raise UsageError(f"unknown option {arguments[0]!r} before the command; see sparklog --help")
@@ -79,7 +79,6 @@ def _overview() -> str:
     lines += [
         "",
         "  sparklog COMMAND --help    explains a command",
-        "  sparklog --version         shows the version",
     ]
     return "\n".join([*lines, "", examples_text(EXAMPLES)])
 

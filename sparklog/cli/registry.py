@@ -16,11 +16,12 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "consume": "sparklog.cli.consume.command:COMMAND",
     "groups": "sparklog.cli.groups.command:COMMAND",
     "transactions": "sparklog.cli.transactions.command:COMMAND",
-    "configs": "sparklog.cli.configs:COMMAND",
+    "configs": "sparklog.cli.configs.command:COMMAND",
     "reassign": "sparklog.cli.reassign.command:COMMAND",
     "elect-leaders": "sparklog.cli.elect_leaders:COMMAND",
     "dump-log": "sparklog.cli.dump.command:COMMAND",
     "remote": "sparklog.cli.remote:COMMAND",
+    "version": "sparklog.cli.about.version:COMMAND",
 }
 """Commands of this package, in the order in which help shows them."""
 

@@ -222,6 +222,8 @@ def test_a_root_without_a_running_cluster_is_an_error_with_the_remedy(
     ran = sparklog("status", "--root", str(tmp_path), connect=False)
     assert ran.status == FAILED
     assert f"sparklog start --brokers 3 --root {tmp_path}" in ran.err
+    ran = sparklog("status", "--root", str(tmp_path / "my data"), connect=False)
+    assert ran.err.endswith(f"sparklog start --brokers 3 --root '{tmp_path}/my data'\n")
     (tmp_path / "cluster.json").write_text("{")
     ran = sparklog("status", "--root", str(tmp_path), connect=False)
     assert ran.status == FAILED

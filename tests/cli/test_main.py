@@ -49,7 +49,13 @@ def raising(error: BaseException) -> Callable[[argparse.Namespace], int]:
 
 
 def test_it_tells_its_version(sparklog: Sparklog) -> None:
-    assert sparklog("--version", connect=False).out == f"sparklog {__version__}\n"
+    for word in ("--version", "version"):
+        assert sparklog(word, connect=False).out == f"sparklog {__version__}\n"
+
+
+def test_python_runs_it_as_a_module() -> None:
+    command = [sys.executable, "-m", "sparklog", "version"]
+    assert subprocess.check_output(command, text=True, timeout=60) == f"sparklog {__version__}\n"
 
 
 def test_help_lists_every_command_and_shows_examples(sparklog: Sparklog) -> None:

@@ -7,6 +7,7 @@ everything is read back and compared with what went in.
 
 import logging
 import os
+import shlex
 import signal
 import threading
 import time
@@ -324,7 +325,7 @@ class Demo:
             screen.text("The cluster goes on until Ctrl-C. Have a look, from another terminal:")
             screen.text(f"   kcat -b {bootstrap} -L")
             screen.text(f"   kcat -b {bootstrap} -C -t {QUAKES} -o beginning -c 3")
-            screen.text(f"   sparklog status --root {root}")
+            screen.text(f"   sparklog status --root {shlex.quote(str(root))}")
             screen.text("No later demo empties this folder. After Ctrl-C, this goes on with its data:")
             screen.text(f"   {start_command(root)}")
         else:

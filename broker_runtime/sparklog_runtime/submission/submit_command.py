@@ -45,7 +45,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> int:
     options, command = _plan(args, os.environ)
     if args.dry_run:
-        print(f"sparklog: {command}")
+        print(command)
         return DONE
     layout = Layout.at(options.root)
     # refused here, because Spark would start for seconds before the driver could say the same

@@ -1,5 +1,6 @@
 """The threads that copy to the remote store, delete behind it and read from it; how they find their store."""
 
+import shlex
 import threading
 import uuid
 from collections.abc import Iterator
@@ -116,7 +117,7 @@ class Tiering:
         if lacking:
             raise ConfigError(
                 f"{self._url} is not fit to hold history: {lacking[0].ability}: {lacking[0].seen}; "
-                f"`sparklog remote check {self._url}` shows all"
+                f"`sparklog remote check {shlex.quote(self._url)}` shows all"
             )
         claim(store, self._cluster_id)
         return store

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from sparklog import __version__
+from sparklog.cli.about.version import VERSION_LINE
 from sparklog.cli.command import DONE, FAILED, Command, UsageError
 from sparklog.cli.connect import add_json_argument, wants_json
 from sparklog.cli.dump import indexes, log, remote_objects, states, texts
@@ -119,7 +119,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how much of each .log to look at; default: all",
     )
     add_json_argument(parser)
-    parser.add_argument("--version", action="version", version=f"sparklog {__version__}")
+    parser.add_argument("--version", action="version", version=VERSION_LINE)
     _add_decoders(parser)
 
 

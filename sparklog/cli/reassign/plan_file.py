@@ -8,6 +8,7 @@ directory to the broker ("any"); unknown fields are ignored.
 
 import json
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeGuard
@@ -48,7 +49,8 @@ def read_plan(path: Path) -> Plan:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SparklogError(
-            f"{path} cannot be read as a plan: {error}; `sparklog reassign plan -o {path}` writes one"
+            f"{path} cannot be read as a plan: {error}; "
+            f"`sparklog reassign plan -o {shlex.quote(str(path))}` writes one"
         ) from error
     return parse_plan(content, str(path))
 

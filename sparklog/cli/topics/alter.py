@@ -8,9 +8,9 @@ import json
 from collections.abc import Mapping
 
 from sparklog.cli.command import DONE, UsageError
+from sparklog.cli.configs.setting_changes import Changed, changed_by, changes_of
 from sparklog.cli.connect import wants_json
 from sparklog.cli.progress import patience, say
-from sparklog.cli.setting_changes import Changed, changed_by, changes_of
 from sparklog.cli.topic_names import topic_name, topic_wanted
 from sparklog.cli.values import partition_count, setting
 from sparklog.client.admin import UNKNOWN_TOPIC_WAIT_MS

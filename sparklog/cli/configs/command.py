@@ -12,9 +12,9 @@ from typing import Any
 
 from sparklog.cli.actions import Actions, add_action, add_actions, run_action
 from sparklog.cli.command import DONE, Command, UsageError
+from sparklog.cli.configs.setting_changes import SOURCES, Changed, changed_by, changes_of
 from sparklog.cli.connect import wants_json
 from sparklog.cli.progress import patience
-from sparklog.cli.setting_changes import SOURCES, Changed, changed_by, changes_of
 from sparklog.cli.table import render_table
 from sparklog.cli.topic_names import topic_name, topic_wanted
 from sparklog.cli.values import natural, setting

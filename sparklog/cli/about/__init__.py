@@ -1,0 +1,1 @@
+"""The program about itself: its version, and how shells complete its commands."""

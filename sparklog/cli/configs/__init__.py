@@ -1,0 +1,1 @@
+"""``sparklog configs``: settings of topics and brokers, shown and changed while they run."""
