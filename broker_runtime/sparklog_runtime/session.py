@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sparklog.model.errors import SparklogError
+from sparklog.zookeeper.java_environment import java_environment
 from sparklog_runtime.layout import Layout
 from sparklog_runtime.processes import ROOT_VARIABLE, RUN_VARIABLE
 from sparklog_runtime.settings.conf_files import spark_log_options
@@ -112,7 +113,7 @@ class SparkHost:
 
     def _start_jvm(self, command: list[str], home: Path) -> subprocess.Popen[bytes]:
         environment = {
-            **os.environ,
+            **java_environment(),
             "SPARK_HOME": str(home),
             "SPARK_CONNECT_MODE": "0",
             # spark-submit first runs a small JVM that only assembles the command of the real one.

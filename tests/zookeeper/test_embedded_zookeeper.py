@@ -119,8 +119,35 @@ def test_a_directory_in_use_is_refused_with_the_process_that_holds_it(tmp_path: 
 
 def test_a_server_that_cannot_start_shows_the_end_of_its_log(tmp_path: Path) -> None:
     (tmp_path / "version-2").write_text("a file where ZooKeeper needs a directory")
-    with pytest.raises(ZooKeeperError, match="version-2"):
+    with pytest.raises(ZooKeeperError, match=r"ended at its start with exit status \d+; (?s:.*)version-2"):
         EmbeddedZooKeeper(tmp_path).start()
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_a_directory_may_have_any_name_under_any_locale(tmp_path: Path, locale: str) -> None:
+    directory = tmp_path / "rü 世界"
+    program = (
+        "import sys; from sparklog.zookeeper.embedded import EmbeddedZooKeeper; "
+        "EmbeddedZooKeeper(sys.argv[1]).start().stop()"
+    )
+    command = [sys.executable, "-c", program, str(directory)]
+    subprocess.run(command, check=True, timeout=DEADLINE_S, env={**os.environ, "LC_ALL": locale})
+    assert (directory / "version-2").is_dir()
+    assert [path.name for path in tmp_path.iterdir()] == [directory.name]
+
+
+def test_data_that_an_earlier_release_put_elsewhere_is_moved_here(tmp_path: Path) -> None:
+    directory, elsewhere = tmp_path / "rü", tmp_path / "rÃ¼"
+    (elsewhere / "version-2").mkdir(parents=True)
+    (elsewhere / "version-2" / "log.1").write_bytes(b"epochs")
+    directory.mkdir()
+    server = EmbeddedZooKeeper(directory)
+    server._take_misplaced_data()
+    assert (directory / "version-2" / "log.1").read_bytes() == b"epochs"
+    (elsewhere / "version-2").mkdir()
+    (elsewhere / "version-2" / "log.1").write_bytes(b"of another")
+    server._take_misplaced_data()
+    assert (directory / "version-2" / "log.1").read_bytes() == b"epochs"
 
 
 def test_a_folder_without_jars_is_refused_by_name(tmp_path: Path) -> None:
