@@ -51,6 +51,7 @@ from sparklog_runtime.readiness import (
 )
 from sparklog_runtime.servers import Controller, embedded_zookeeper, preload, start_controller
 from sparklog_runtime.session import SparkHost
+from sparklog_runtime.settings.log_files import OutputFiles
 from sparklog_runtime.settings.settings_check import check_settings, is_local, settings_warnings
 from sparklog_runtime.settings.start_defaults import (
     chosen_defaults,
@@ -110,6 +111,7 @@ class LocalCluster:
         self._ended = threading.Event()
         self._failure: str | None = None
         self._publisher = Publisher(self.layout.cluster_file, self._describe)
+        self._output_files = OutputFiles(self.layout.output_files)
         self._lock: RootLock | None = None
         self._is_accepted = False
         """Whether the start got beyond what may refuse it; before, nothing is written."""
@@ -206,6 +208,7 @@ class LocalCluster:
         self._is_accepted = True
         remove_cluster_file(self.layout.cluster_file)
         self.layout.create()
+        self._output_files.start()
         self._tell_defaults()
         spark = self._launch_spark(conf)
         if options.zookeeper is None:
@@ -513,6 +516,7 @@ class LocalCluster:
 
     def _stop_all(self) -> None:
         self._publisher.stop()
+        self._output_files.stop()
         if self._supervisor is not None:
             self._attempt("brokers", self._stop_brokers)
         if self._spark is not None:

@@ -12,9 +12,8 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 from sparklog.cli.command import DONE, FAILED
 from sparklog.model.errors import SparklogError
@@ -22,6 +21,7 @@ from sparklog_runtime.cluster import LocalCluster
 from sparklog_runtime.demo.folder import keep_from_demos
 from sparklog_runtime.patience import StartInterrupted
 from sparklog_runtime.processes import adopt_orphans, reap_adopted, sweep_run
+from sparklog_runtime.settings.log_files import log_to_file
 from sparklog_runtime.voice import say, say_ready
 
 log = logging.getLogger(__name__)
@@ -154,17 +154,9 @@ def _status(cluster: LocalCluster, outcome: _Outcome) -> int:
 
 def _log_to_file(cluster: LocalCluster) -> None:
     """This process's log, with the controller's, to a file."""
-    path = cluster.layout.logs / "controller.log"
-    handler = _LateFileHandler(path)
-    logging.basicConfig(
-        level=logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s %(threadName)s: %(message)s",
-        handlers=[handler],
-        force=True,
-    )
+    log_to_file(cluster.layout.logs / "controller.log")
     # py4j logs every connection that the end of Spark closes.
     logging.getLogger("py4j").setLevel(logging.ERROR)
-    logging.captureWarnings(True)
 
 
 def _log_what_fails_beside(is_over: Callable[[], bool]) -> None:
@@ -187,13 +179,3 @@ def _log_what_fails_beside(is_over: Callable[[], bool]) -> None:
             on_unraisable(failed)
 
     threading.excepthook, sys.unraisablehook = log_thread_error, log_unraisable
-
-
-class _LateFileHandler(logging.FileHandler):
-    """A file handler that drops records until the folder of its file exists."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, delay=True, encoding="utf-8")
-
-    def filter(self, record: logging.LogRecord) -> Any:
-        return super().filter(record) if Path(self.baseFilename).parent.is_dir() else False

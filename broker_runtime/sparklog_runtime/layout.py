@@ -3,9 +3,9 @@
     DIR/lock              held (flock) while the cluster runs; contains the holder's process id
     DIR/cluster.json      where the cluster listens and which processes serve it, while it runs
     DIR/defaults.properties  what the first start chose for the cluster's topics
-    DIR/zookeeper/        the embedded ZooKeeper's data
+    DIR/zookeeper/        the embedded ZooKeeper's data, and zookeeper.log
     DIR/broker-N/0, 1...  the log directories of broker N
-    DIR/logs/             spark.log, spark-output.log, broker-N.log, controller.log, zookeeper.log
+    DIR/logs/             spark.log, spark-output.log, broker-N.log, controller.log
     DIR/spark/            Spark's scratch space; emptied at every start
 
 The lock is the kernel's: it goes away with the process that held it, however that ended. A start that is
@@ -62,6 +62,11 @@ class Layout:
     def spark_output(self) -> Path:
         """What Spark's processes write to standard output and standard error."""
         return self.logs / "spark-output.log"
+
+    @property
+    def output_files(self) -> tuple[Path, ...]:
+        """What other programs write to as long as they run."""
+        return self.spark_output, self.zookeeper / "zookeeper.log"
 
     @property
     def scratch(self) -> Path:

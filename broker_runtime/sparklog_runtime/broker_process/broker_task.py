@@ -44,6 +44,7 @@ from sparklog_runtime.broker_process.broker_plan import (
 )
 from sparklog_runtime.executors.host_check import is_executor, refuse_log_dirs, spark_folders
 from sparklog_runtime.processes import die_with_parent
+from sparklog_runtime.settings.log_files import log_to_file
 from sparklog_runtime.supervision.control_channel import (
     ControlConnection,
     ControlError,
@@ -366,11 +367,5 @@ class _BrokerProcess:
 def _log_to_file(path: str) -> None:
     """Send this process's log to the broker's own file. Workers are forked: replace what was inherited."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    logging.basicConfig(
-        filename=path,
-        level=logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s %(threadName)s: %(message)s",
-        force=True,
-    )
-    logging.captureWarnings(True)
+    log_to_file(Path(path))
     sys.excepthook = lambda kind, error, trace: log.critical("uncaught", exc_info=(kind, error, trace))
