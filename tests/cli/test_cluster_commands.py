@@ -209,6 +209,18 @@ def test_the_cluster_must_be_named_exactly_once(sparklog: Sparklog, tmp_path: Pa
     assert sparklog("status", "--bootstrap-server", "nonsense", connect=False).status == WRONG_USAGE
 
 
+@pytest.mark.parametrize("width", [80, 200])
+def test_tables_are_as_wide_as_the_terminal_at_most(
+    width: int, sparklog: Sparklog, fake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake.create_topic("events-of-all-shops-and-warehouses", 2)
+    monkeypatch.setenv("COLUMNS", str(width))
+    for words in (("topics", "list"), ("topics", "describe"), ("status",)):
+        lines = sparklog(*words).out.splitlines()
+        table = [line for line in lines if not line.startswith(("topic ", "topics: ", "cluster "))]
+        assert max(map(len, table)) <= width
+
+
 def test_the_cluster_is_found_by_its_root(sparklog: Sparklog, fake: Any, tmp_path: Path) -> None:
     write_cluster_file(tmp_path, fake.bootstrap_servers)
     fake.create_topic("t")

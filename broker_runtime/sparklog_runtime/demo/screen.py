@@ -4,6 +4,11 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from typing import Final
+
+from sparklog.cli.table import Table, terminal_width
+
+INDENT: Final = "   "
 
 
 class Screen:
@@ -32,19 +37,16 @@ class Screen:
         self._print(text)
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """Aligned columns: numbers to the right, words to the left."""
-        cells = [[_show(value) for value in row] for row in rows]
-        widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
+        """Aligned columns, numbers to the right, no wider than the terminal."""
         numeric = [
             all(isinstance(value, int | float) for value in column) for column in zip(*rows, strict=True)
         ]
+        table = Table(headings, [[_show(value) for value in row] for row in rows], numeric)
+        width = terminal_width()
+        table.fit(max(1, width - len(INDENT)) if width else 0)
         self._print("")
-        for line in (list(headings), ["-" * width for width in widths], *cells):
-            padded = [
-                cell.rjust(width) if is_number else cell.ljust(width)
-                for cell, width, is_number in zip(line, widths, numeric or [False] * len(widths), strict=True)
-            ]
-            self._print("   " + "  ".join(padded).rstrip())
+        for line in table.lines(rule="-"):
+            self._print(f"{INDENT}{line}")
 
     def _print(self, text: str) -> None:
         with self._lock:

@@ -81,7 +81,7 @@ def describe(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
         print(_table_of_brokers(shown))
     else:
         headers = ["SETTING", "VALUE", "SOURCE", "CHANGES"]
-        print(render_table(headers, [_row(one) for _, one in _flat(shown)]))
+        print(render_table(headers, [_row(one) for _, one in _flat(shown)], spare=("CHANGES",)))
     return DONE
 
 
@@ -136,7 +136,7 @@ def _table_of_brokers(found: Found) -> str:
     for broker, one in sorted(_flat(found), key=lambda pair: pair[1].name):
         rows.setdefault(tuple(_row(one)), []).append(broker)
     headers = ["SETTING", "VALUE", "SOURCE", "CHANGES", "BROKERS"]
-    return render_table(headers, [[*row, brokers] for row, brokers in rows.items()])
+    return render_table(headers, [[*row, brokers] for row, brokers in rows.items()], spare=("CHANGES",))
 
 
 def _words(arguments: argparse.Namespace) -> str:

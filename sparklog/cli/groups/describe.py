@@ -144,7 +144,7 @@ def _member_table(group: GroupDescription) -> str:
         ]
         for member in sorted(group.members, key=lambda member: member.member_id)
     ]
-    return render_table(["MEMBER", "INSTANCE", "CLIENT", "HOST", "PARTITIONS"], rows)
+    return render_table(["MEMBER", "INSTANCE", "CLIENT", "HOST", "PARTITIONS"], rows, spare=("HOST",))
 
 
 def _as_json(described: _Described) -> dict[str, Any]:

@@ -40,5 +40,9 @@ def list_groups(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
         print(json.dumps({"groups": listed}))
         return DONE
     rows = [[group.group_id, group.group_state, group.protocol_type, group.coordinator] for group in groups]
-    print(render_table(["GROUP", "STATE", "PROTOCOL TYPE", "COORDINATOR"], rows) if rows else "no groups")
+    print(
+        render_table(["GROUP", "STATE", "PROTOCOL TYPE", "COORDINATOR"], rows, spare=("PROTOCOL TYPE",))
+        if rows
+        else "no groups"
+    )
     return DONE

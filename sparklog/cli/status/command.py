@@ -164,7 +164,7 @@ def _broker_table(brokers: list[BrokerStatus]) -> str:
         ]
         for broker in brokers
     ]
-    return render_table(headers, rows)
+    return render_table(headers, rows, spare=("PID",))
 
 
 def _as_json(

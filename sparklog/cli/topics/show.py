@@ -35,7 +35,11 @@ def list_topics(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
     with patience("asking for the topics"):
         topics = Admin(cluster).topics(include_internal=arguments.internal)
     rows = [[topic.name, len(topic.partitions), topic.replication_factor, topic.topic_id] for topic in topics]
-    print(render_table(["TOPIC", "PARTITIONS", "REPLICATION FACTOR", "ID"], rows) if rows else "no topics")
+    print(
+        render_table(["TOPIC", "PARTITIONS", "REPLICATION FACTOR", "ID"], rows, spare=("ID",))
+        if rows
+        else "no topics"
+    )
     return DONE
 
 
@@ -123,8 +127,9 @@ def _described(topic: TopicDescription) -> str:
         for one in topic.partitions
         if one.lost_in_epoch >= 0
     }
+    table = render_table(headers, rows, spare=("LOCAL START", "EPOCH", "LOG START"))
     notes = f"\n{render_losses(lossy)}" if lossy else ""
-    return f"{title}\n{render_table(headers, rows)}{_in_store(topic)}{notes}"
+    return f"{title}\n{table}{_in_store(topic)}{notes}"
 
 
 def _in_store(topic: TopicDescription) -> str:

@@ -84,7 +84,7 @@ def _table(found: list[OpenTransaction], now_ms: int) -> str:
         ]
         for one in found
     ]
-    return render_table(headers, rows)
+    return render_table(headers, rows, spare=("COORDINATOR EPOCH",))
 
 
 def _as_json(one: OpenTransaction) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def list_transactions(cluster: ClusterClient, arguments: argparse.Namespace) -> 
         for one in listed
     ]
     headers = ["TRANSACTIONAL ID", "OF", "STATE", "AGE", "PRODUCER ID", "COORDINATOR"]
-    print(render_table(headers, rows) if rows else "no transactional ids")
+    print(render_table(headers, rows, spare=("COORDINATOR", "OF")) if rows else "no transactional ids")
     return DONE
 
 

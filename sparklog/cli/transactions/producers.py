@@ -48,7 +48,11 @@ def describe_producers(cluster: ClusterClient, arguments: argparse.Namespace) ->
         ]
         for one in found
     ]
-    print(render_table(headers, rows) if rows else f"no producers in {topic_partition}")
+    print(
+        render_table(headers, rows, spare=("COORDINATOR EPOCH", "LAST SEQUENCE"))
+        if rows
+        else f"no producers in {topic_partition}"
+    )
     return DONE
 
 
