@@ -20,7 +20,8 @@ from crc32c import crc32c
 from bench.scale import say
 from pyspark_sparklog.batching import Batching
 from pyspark_sparklog.placing import PartitionChoice, rows_by_topic
-from pyspark_sparklog.rows import put_together, with_place
+from pyspark_sparklog.rows.form import RowForm
+from pyspark_sparklog.rows.placed import put_together, with_place
 from pyspark_sparklog.writer import WRITTEN_COLUMNS
 from pyspark_sparklog.writing.row_sizes import row_sizes
 from sparklog.client.partitioner import split_by_partition
@@ -208,5 +209,5 @@ def _decode(batches: Arrived, read: Placed) -> None:
 
 
 def _hand_over(read: Placed) -> None:
-    for _ in put_together(with_place(rows, place, include_headers=False) for place, rows in read):
+    for _ in put_together(with_place(rows, place, RowForm()) for place, rows in read):
         pass

@@ -26,18 +26,18 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's has no types
     def schema(self) -> Any:
         """The rows' type; refuses options that no read takes."""
         from pyspark_sparklog.read_options import ReadOptions
-        from pyspark_sparklog.rows import row_type
+        from pyspark_sparklog.rows.form import row_type
 
-        return row_type(ReadOptions.of_any(self.options).include_headers)
+        return row_type(ReadOptions.of_any(self.options).form)
 
     def reader(self, schema: Any) -> Any:
         """A batch read."""
         from pyspark_sparklog.batch_reader import BatchReader
         from pyspark_sparklog.read_options import ReadOptions
-        from pyspark_sparklog.rows import refuse_other_schema
+        from pyspark_sparklog.rows.form import refuse_other_schema
 
         options = ReadOptions.of_batch(self.options)
-        refuse_other_schema(schema, options.include_headers)
+        refuse_other_schema(schema, options.form)
         return BatchReader(options)
 
     def streamReader(self, schema: Any) -> Any:  # noqa: N802 (Spark's name)

@@ -20,7 +20,8 @@ READ_OPTIONS: Final = (
     BOOTSTRAP, *STRATEGIES, "startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets",
     "startingOffsetsByTimestampStrategy", *ENDING_OPTIONS, "failOnDataLoss", "minPartitions",
     "maxRecordsPerPartition", "bytesPerTask", "maxOffsetsPerTrigger", "minOffsetsPerTrigger",
-    "maxTriggerDelay", "includeHeaders", "groupIdPrefix", "kafkaConsumer.pollTimeoutMs",
+    "maxTriggerDelay", "includeHeaders", "keyFormat", "keyFormat.errors", "valueFormat",
+    "valueFormat.errors", "groupIdPrefix", "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "reportOffsets", "reportAs",
 )  # fmt: skip
 

@@ -51,8 +51,8 @@ REFUSED_CLIENT_OPTIONS: Final[Mapping[str, str]] = {
     "auto.offset.reset": "set startingOffsets to earliest or latest instead",
     "enable.auto.commit": "offsets are kept in the query's checkpoint, never committed to a group",
     "interceptor.classes": "Java interceptors cannot run here",
-    "key.deserializer": "keys are read as binary; cast the column instead",
-    "value.deserializer": "values are read as binary; cast the column instead",
+    "key.deserializer": "set keyFormat=string for text, or cast the column",
+    "value.deserializer": "set valueFormat=string for text, or cast the column",
     "key.serializer": "keys are written as binary or string; cast the column instead",
     "value.serializer": "values are written as binary or string; cast the column instead",
     "transactional.id": "leave it out: writes are exactly once without it; a batch write that may be run "
@@ -127,13 +127,14 @@ class Options:
         text = self.client(name)
         return default if text is None else _integer(CLIENT_PREFIX + name, text, minimum, maximum)
 
+    def choice(self, name: str, default: str, choices: Iterable[str]) -> str:
+        """One of the words, in lower case."""
+        text = self.text(name)
+        return default if text is None else _choice(name, text, choices)
+
     def client_choice(self, name: str, default: str, choices: Iterable[str]) -> str:
         text = self.client(name)
-        value = default if text is None else text.lower()
-        allowed = tuple(choices)
-        if value not in allowed:
-            raise ConfigError(f"option {CLIENT_PREFIX}{name}={text!r}: must be one of {', '.join(allowed)}")
-        return value
+        return default if text is None else _choice(CLIENT_PREFIX + name, text, choices)
 
     def duration_ms(self, name: str, default_ms: int) -> int:
         """As Spark writes them: 500ms, 30s, 15m; milliseconds without a unit."""
@@ -241,6 +242,14 @@ def _without_table_properties(given: Mapping[str, str]) -> dict[str, str]:
         name.removeprefix(TABLE_PREFIX): text for name, text in named.items() if name.startswith(TABLE_PREFIX)
     }
     return of_table or {name: text for name, text in named.items() if name not in TABLE_PROPERTIES}
+
+
+def _choice(name: str, text: str, choices: Iterable[str]) -> str:
+    allowed = tuple(choices)
+    value = text.strip().lower()
+    if value not in allowed:
+        raise ConfigError(f"option {name}={text!r}: must be one of {', '.join(allowed)}")
+    return value
 
 
 def _integer(name: str, text: str, minimum: int, maximum: int) -> int:

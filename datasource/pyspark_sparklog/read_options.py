@@ -27,6 +27,7 @@ from pyspark_sparklog.bounds import (
 from pyspark_sparklog.offsets import parse_offsets, parse_timestamps
 from pyspark_sparklog.option_names import ENDING_OPTIONS, READ_OPTIONS, WRITE_OPTIONS
 from pyspark_sparklog.options import INT_MAX, ConnectionOptions, Options
+from pyspark_sparklog.rows.form import RowForm, form_of
 from pyspark_sparklog.subscription import Subscription, subscription_of
 from sparklog.client.isolation import IsolationLevel
 from sparklog.model.errors import ConfigError
@@ -49,7 +50,7 @@ class ReadOptions:
     start: Bound
     end: Bound
     fail_on_data_loss: bool
-    include_headers: bool
+    form: RowForm
     isolation_level: IsolationLevel
     partitions_min: int | None
     records_per_partition_max: int | None
@@ -109,7 +110,7 @@ class ReadOptions:
             start=_bound(options, "starting", default_start),
             end=_bound(options, "ending", Everywhere(LATEST)),
             fail_on_data_loss=options.boolean("failOnDataLoss", True),
-            include_headers=options.boolean("includeHeaders", False),
+            form=form_of(options),
             isolation_level=_isolation_level(options),
             partitions_min=options.integer("minPartitions", minimum=1, maximum=INT_MAX),
             records_per_partition_max=options.integer("maxRecordsPerPartition", minimum=1),

@@ -18,7 +18,7 @@ from pyspark_sparklog.losses import Loss, Losses, Reason, deletion_reason
 from pyspark_sparklog.ranges import OffsetRange
 from pyspark_sparklog.read_options import ReadOptions
 from pyspark_sparklog.resolution import latest_offsets
-from pyspark_sparklog.rows import put_together, with_place
+from pyspark_sparklog.rows.placed import put_together, with_place
 from sparklog.client.admin import Admin
 from sparklog.client.cluster import NEW_TOPIC_WAIT_MS, ClusterClient
 from sparklog.client.errors import OffsetOutOfRange, RangeNotReadable, TopicRecreated
@@ -48,7 +48,7 @@ def read_rows(
     losses = Losses(options.fail_on_data_loss)
     rows = _what_is_left(cluster, options, wanted, topic_id, losses, cut)
     try:
-        yield from put_together(with_place(batch, topic_partition, options.include_headers) for batch in rows)
+        yield from put_together(with_place(batch, topic_partition, options.form) for batch in rows)
     finally:
         losses.tell()  # a reader who leaves early learns of what was passed over until then
 

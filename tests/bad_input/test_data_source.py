@@ -194,6 +194,16 @@ READS = [
         "name another group",
     ),
     (
+        "a `valueFormat` that there is not",
+        {"subscribe": "t", "valueFormat": "json"},
+        "read it as string, and parse it with `from_json`",
+    ),
+    (
+        "`valueFormat.errors` without text",
+        {"subscribe": "t", "valueFormat.errors": "null"},
+        "set `valueFormat` to string, or leave it out",
+    ),
+    (
         "an option of Kafka's consumer that cannot be honoured",
         {"subscribe": "t", "kafka.auto.offset.reset": "earliest"},
         "use Spark's own option, as with the Kafka connector",
@@ -211,6 +221,19 @@ def test_a_read_is_refused(
     wrong: str, options: dict[str, str], do: str, source: Source, case: Case, refused: Refused
 ) -> None:
     case(wrong, "Spark read", refused(lambda: source.read(**options)), do)
+
+
+def test_a_value_that_is_no_text(
+    source: Source, brokers: InProcessCluster, case: Case, refused: Refused
+) -> None:
+    brokers.create_topic("avro")
+    brokers.produce("avro", ["a", b"\x00\x00\x00\x00\x2a\xfe"])
+    case(
+        "a value that is no text, read with `valueFormat` string",
+        "Spark read",
+        refused(lambda: source.read(subscribe="avro", valueFormat="string")),
+        "read it as binary, or set `valueFormat.errors` to null",
+    )
 
 
 def test_an_offset_that_retention_has_deleted(

@@ -4,6 +4,7 @@ import pytest
 
 from pyspark_sparklog.bounds import EARLIEST, LATEST, AtOffset, AtTime, Each, Everywhere
 from pyspark_sparklog.read_options import ReadOptions
+from pyspark_sparklog.rows.form import RowForm
 from sparklog.client.isolation import IsolationLevel
 from sparklog.client.metadata import TopicMetadata
 from sparklog.model.errors import ConfigError
@@ -38,7 +39,7 @@ def test_a_stream_starts_at_latest_by_default() -> None:
 def test_defaults_are_those_of_the_kafka_connector() -> None:
     options = stream()
     assert options.fail_on_data_loss
-    assert not options.include_headers
+    assert options.form == RowForm()
     assert options.trigger_delay_max_ms == 900_000
     assert options.offset_retries_max == 3
     assert options.poll_timeout_ms == 120_000

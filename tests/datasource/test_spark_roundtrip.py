@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 import pyspark_sparklog
-from pyspark_sparklog.rows import row_type
+from pyspark_sparklog.rows.form import RowForm, row_type
 from sparklog.client.partitioner import partition_for_key
 from sparklog.testing import InProcessCluster
 
@@ -35,7 +35,7 @@ def test_rows_come_back_as_they_were_written(
     frame = spark.range(2_000).selectExpr("concat('k', id) key", "concat('v', id) value")
     append(frame, "roundtrip")
     back = read("roundtrip")
-    assert back.schema == row_type(False)
+    assert back.schema == row_type(RowForm())
     rows = back.selectExpr("string(key) k", "string(value) v", "*").collect()
     assert sorted((row.k, row.v) for row in rows) == sorted((f"k{i}", f"v{i}") for i in range(2_000))
     assert {row.topic for row in rows} == {"roundtrip"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyspark_sparklog.rows import row_type
+from pyspark_sparklog.rows.form import RowForm, row_type
 from pyspark_sparklog.write_schema import check_schema
 from sparklog.model.errors import ConfigError
 
@@ -52,7 +52,7 @@ def test_these_can_be_written(columns: str) -> None:
 
 
 def test_rows_that_were_read_can_be_written_again() -> None:
-    check_schema(row_type(True), has_topic_option=False)
+    check_schema(row_type(RowForm(includes_headers=True)), has_topic_option=False)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from pyspark_sparklog.offsets import (
 from pyspark_sparklog.ranges import OffsetRange, split_ranges, tasks_of_ranges
 from pyspark_sparklog.read_options import ReadOptions
 from pyspark_sparklog.reading import read_rows
-from pyspark_sparklog.rows import refuse_other_schema
+from pyspark_sparklog.rows.form import refuse_other_schema
 from pyspark_sparklog.stream.available_now import AvailableNow
 from pyspark_sparklog.stream.latest import LatestOffsets, others
 from pyspark_sparklog.stream.limits import MinimumGate, limited
@@ -228,7 +228,7 @@ def stream_reader(given: Mapping[str, str], schema: Any) -> StreamReader | Refus
     """The reader for these options."""
     try:
         options = ReadOptions.of_stream(given)
-        refuse_other_schema(schema, options.include_headers)
+        refuse_other_schema(schema, options.form)
     except ConfigError as error:
         return RefusingReader(str(error))
     return StreamReader(options)

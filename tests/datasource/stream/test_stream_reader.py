@@ -13,7 +13,7 @@ from pyspark_sparklog.losses import DataLost, Reason
 from pyspark_sparklog.offsets import Offsets
 from pyspark_sparklog.ranges import OffsetRange
 from pyspark_sparklog.read_options import ReadOptions
-from pyspark_sparklog.rows import row_type
+from pyspark_sparklog.rows.form import RowForm, row_type
 from pyspark_sparklog.stream.stream_reader import RefusingReader, StreamReader, stream_reader
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
@@ -435,7 +435,7 @@ def test_a_reader_can_be_pickled_to_tasks() -> None:
 
 def test_wrong_options_are_told_by_the_first_question_not_while_the_reader_is_made() -> None:
     refusing = stream_reader(
-        {"kafka.bootstrap.servers": "127.0.0.1:1", "endingOffsets": "latest"}, row_type(False)
+        {"kafka.bootstrap.servers": "127.0.0.1:1", "endingOffsets": "latest"}, row_type(RowForm())
     )
     assert isinstance(pickle.loads(pickle.dumps(refusing)), RefusingReader)
     questions: list[Any] = [

@@ -4,18 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import LongType, StructField, StructType
 
-from pyspark_sparklog import rows
-from pyspark_sparklog.rows import (
-    ARROW_SCHEMA,
-    ARROW_SCHEMA_WITH_HEADERS,
-    put_together,
-    refuse_other_schema,
-    row_type,
-    with_place,
-)
-from sparklog.model.errors import ConfigError
+from pyspark_sparklog.rows import placed as module
+from pyspark_sparklog.rows.form import ColumnForm, RowForm, row_type
+from pyspark_sparklog.rows.placed import arrow_schema, put_together, with_place
 from sparklog.model.ids import TopicPartition
 from sparklog.records.columns import HEADERS_TYPE, row_batch
 
@@ -31,18 +23,20 @@ def batch_of(count: int, first_offset: int = 0) -> pa.RecordBatch:
     )
 
 
-@pytest.mark.parametrize(
-    ("include_headers", "schema"), [(False, ARROW_SCHEMA), (True, ARROW_SCHEMA_WITH_HEADERS)]
-)
+@pytest.mark.parametrize("includes_headers", [False, True])
+@pytest.mark.parametrize("key", ColumnForm)
+@pytest.mark.parametrize("value", ColumnForm)
 def test_the_arrow_schema_is_sparks_own_mapping_of_the_row_type(
-    include_headers: bool, schema: pa.Schema
+    includes_headers: bool, key: ColumnForm, value: ColumnForm
 ) -> None:
-    assert to_arrow_schema(row_type(include_headers), timezone="UTC").equals(schema)
-    assert with_place(batch_of(2), TopicPartition("t", 3), include_headers).schema.equals(schema)
+    form = RowForm(includes_headers, key, value)
+    schema = to_arrow_schema(row_type(form), timezone="UTC")
+    assert arrow_schema(form).equals(schema)
+    assert with_place(batch_of(2), TopicPartition("t", 3), form).schema.equals(schema)
 
 
 def test_rows_know_their_place() -> None:
-    placed = with_place(batch_of(2, 7), TopicPartition("t", 3), True)
+    placed = with_place(batch_of(2, 7), TopicPartition("t", 3), RowForm(includes_headers=True))
     assert placed.to_pylist()[1] == {
         "key": None,
         "value": b"v8",
@@ -56,19 +50,13 @@ def test_rows_know_their_place() -> None:
 
 
 def test_small_batches_are_put_together_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "ROWS_MAX", 5)
+    monkeypatch.setattr(module, "ROWS_MAX", 5)
     batches = list(put_together(batch_of(2, first) for first in range(0, 12, 2)))
     assert [batch.num_rows for batch in batches] == [4, 4, 4]
     assert pa.Table.from_batches(batches).column("offset").to_pylist() == list(range(12))
 
 
 def test_a_batch_above_the_limits_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "BYTES_MAX", 1)
+    monkeypatch.setattr(module, "BYTES_MAX", 1)
     assert [batch.num_rows for batch in put_together([batch_of(3), batch_of(9)])] == [3, 9]
     assert list(put_together([])) == []
-
-
-def test_a_schema_of_the_users_is_refused() -> None:
-    refuse_other_schema(row_type(False), False)
-    with pytest.raises(ConfigError, match=r"fixed schema.*Given: struct<id:bigint>"):
-        refuse_other_schema(StructType([StructField("id", LongType())]), False)

@@ -1,0 +1,61 @@
+"""The form of a read's rows is what its options say, and nothing else."""
+
+import pytest
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
+
+from pyspark_sparklog.option_names import READ_OPTIONS
+from pyspark_sparklog.options import Options
+from pyspark_sparklog.rows.form import ColumnForm, RowForm, form_of, refuse_other_schema, row_type
+from sparklog.model.errors import ConfigError
+
+
+def form(**given: str) -> RowForm:
+    servers = {"kafka.bootstrap.servers": "127.0.0.1:1"}
+    return form_of(Options({**servers, **given}, READ_OPTIONS, "read"))
+
+
+def test_keys_and_values_are_binary_unless_asked_for_as_text() -> None:
+    assert form() == RowForm(False, ColumnForm.BINARY, ColumnForm.BINARY)
+    assert form(keyFormat="Binary", valueFormat="STRING").value is ColumnForm.TEXT
+    assert form(keyFormat="string", valueFormat="binary").key is ColumnForm.TEXT
+
+
+def test_what_is_no_text_fails_or_is_null() -> None:
+    assert form(valueFormat="string", **{"valueFormat.errors": "fail"}).value is ColumnForm.TEXT
+    nulls = form(valueFormat="string", keyFormat="string", **{"keyFormat.errors": "null"})
+    assert (nulls.key, nulls.value) == (ColumnForm.TEXT_OR_NULL, ColumnForm.TEXT)
+
+
+def test_the_columns_have_the_types_that_were_asked_for() -> None:
+    fields = row_type(RowForm(key=ColumnForm.TEXT, value=ColumnForm.BINARY)).fields
+    assert [field.dataType for field in fields[:2]] == [StringType(), BinaryType()]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"valueFormat": "json"}, r"option valueFormat='json': must be one of binary, string"),
+        ({"keyFormat": ""}, r"option keyFormat='': must be one of binary, string"),
+        (
+            {"keyFormat": "string", "keyFormat.errors": "skip"},
+            r"option keyFormat.errors='skip': must be one of fail, null",
+        ),
+        ({"valueFormat.errors": "null"}, r"option valueFormat.errors='null' needs valueFormat=string"),
+        (
+            {"keyFormat": "string", "valueFormat.errors": "fail"},
+            r"option valueFormat.errors='fail' needs valueFormat=string: set it, or leave",
+        ),
+    ],
+)
+def test_words_that_there_are_not_are_refused(given: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        form(**given)
+
+
+def test_a_schema_of_the_users_is_refused() -> None:
+    text = RowForm(value=ColumnForm.TEXT)
+    refuse_other_schema(row_type(text), text)
+    with pytest.raises(ConfigError, match=r"fixed schema.*Given: struct<id:bigint>"):
+        refuse_other_schema(StructType([StructField("id", LongType())]), RowForm())
+    with pytest.raises(ConfigError, match=r"Given: .*value:string.* Fixed: .*value:binary"):
+        refuse_other_schema(row_type(text), RowForm())
