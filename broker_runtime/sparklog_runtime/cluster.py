@@ -26,6 +26,7 @@ from sparklog.model.config import BrokerConfig
 from sparklog.model.coordinator_settings import of_a_start
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.listeners import LISTENERS
+from sparklog.zookeeper.embedded import find_java
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
 from sparklog_runtime.broker_process.broker_ports import Ports, check_ports, ports_of_brokers
 from sparklog_runtime.cluster_file import (
@@ -196,6 +197,8 @@ class LocalCluster:
         options = self.options
         self._began = time.monotonic()
         self._lock = RootLock(self.layout)
+        if options.zookeeper is None or (options.brokers and self._given_context is None):
+            find_java()  # what needs it would say so later, and several at a time
         await_remnants(self.layout.root, self._patience)
         conf = self._checked_spark_conf()
         self._choose_defaults(is_new=self._lock.is_new)
@@ -318,7 +321,7 @@ class LocalCluster:
         self._spark = spark
         self._patience.check()
         spark.launch()
-        spark.watch(self._on_jvm_exit)
+        spark.watch(self._fail)
         return spark
 
     def _await_embedded_zookeeper(self) -> None:
@@ -446,9 +449,6 @@ class LocalCluster:
         return SparkJobLauncher(context, _one_broker_per_executor(int(conf.get("spark.executor.cores", "1"))))
 
     # ------------------------------------------------------------------ while it runs
-
-    def _on_jvm_exit(self, status: int) -> None:
-        self._fail(f"Spark's JVM ended with status {status}; see {self.layout.logs / 'spark.log'}")
 
     def _fail(self, why: str) -> None:
         if self._failure is None and not self._stopping.is_set():

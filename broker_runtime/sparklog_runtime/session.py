@@ -24,6 +24,7 @@ from sparklog.zookeeper.java_environment import java_environment
 from sparklog_runtime.layout import Layout
 from sparklog_runtime.processes import ROOT_VARIABLE, RUN_VARIABLE
 from sparklog_runtime.settings.conf_files import spark_log_options
+from sparklog_runtime.supervision.jvm_end import jvm_end_in_words, output_since
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +90,8 @@ class SparkHost:
         """Held while a context is being made."""
         self._info = layout.scratch / "gateway"
         """Where the JVM writes its port and secret; only this user can read it."""
+        self._output_start = 0
+        """How long the file of the JVM's output was before this one wrote to it."""
 
     @property
     def context(self) -> Any:
@@ -126,7 +129,8 @@ class SparkHost:
             RUN_VARIABLE: self._run,
             ROOT_VARIABLE: os.path.realpath(self._layout.root),
         }
-        with (self._layout.logs / "spark-output.log").open("ab") as output:
+        with self._layout.spark_output.open("ab") as output:
+            self._output_start = output.tell()
             return subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -167,17 +171,15 @@ class SparkHost:
             if self._stopped:
                 raise SparklogError("stopped while Spark's JVM was starting")
             if self._jvm.poll() is not None:
-                raise SparklogError(
-                    f"Spark's JVM ended at start with status {self._jvm.returncode}: {self._last_output()}"
-                )
+                raise SparklogError(self._end_in_words(self._jvm.returncode))
             if time.monotonic() > deadline:
                 raise SparklogError(f"Spark's JVM did not answer within {JVM_START_TIMEOUT_S:.0f} s")
             time.sleep(_POLL_S)
 
-    def _last_output(self) -> str:
-        path = self._layout.logs / "spark-output.log"
-        lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
-        return f"{' / '.join(lines)} (see {path})"
+    def _end_in_words(self, status: int) -> str:
+        layout = self._layout
+        text = output_since(layout.spark_output, self._output_start)
+        return jvm_end_in_words("Spark's JVM", status, text, (layout.spark_output, layout.spark_log))
 
     def _connect_gateway(self) -> Any:
         """PySpark's gateway to a JVM that runs already, as ``launch_gateway`` makes it."""
@@ -189,15 +191,15 @@ class SparkHost:
         with _environment({"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}):
             return launch_gateway()
 
-    def watch(self, on_exit: Callable[[int], None]) -> None:
-        """Call ``on_exit`` with the status when the JVM ends, unless by ``stop``."""
+    def watch(self, on_exit: Callable[[str], None]) -> None:
+        """Call ``on_exit`` with the reason when the JVM ends, unless by ``stop``."""
         jvm = self._jvm
         assert jvm is not None, "launch first"
 
         def wait() -> None:
             status = jvm.wait()
             if not self._stopped:
-                on_exit(status)
+                on_exit(self._end_in_words(status))
 
         threading.Thread(target=wait, name="spark-jvm-watch", daemon=True).start()
 
@@ -262,10 +264,9 @@ def _end_jvm(jvm: subprocess.Popen[bytes], *, politely: bool) -> None:
 
 def _forget_gateway() -> None:
     """Let the next context of this process start a JVM: PySpark remembers the one that ended."""
-    pyspark = sys.modules.get("pyspark")
-    if pyspark is None:
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    if context is None:  # not imported, or not wholly: another thread is at it
         return
-    context = pyspark.SparkContext
     if context._active_spark_context is None and context._gateway is not None:
         context._gateway.close()
         context._gateway = None

@@ -55,6 +55,11 @@ _POLL_S: Final = 0.01
 _DYING_TIMEOUT_S: Final = 10.0
 _PORT_ATTEMPTS_MAX: Final = 5
 
+JAVA_REMEDY: Final = (
+    "install Java 17 or newer (on Debian or Ubuntu: sudo apt-get install openjdk-17-jre-headless), "
+    "or set JAVA_HOME"
+)
+
 _REQUIRED_JARS: Final = (
     "zookeeper-[0-9]*.jar",
     "zookeeper-jute-[0-9]*.jar",
@@ -112,12 +117,13 @@ def find_jars_dir() -> Path:
 
 
 def find_java() -> Path:
-    """The Java that Spark would use."""
+    """The Java that Spark would use: that of JAVA_HOME if it is set, else the first in the path."""
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=f"{home}/bin") if home else None
-    found = found or shutil.which("java")
+    found = shutil.which("java", path=f"{home}/bin" if home else None)
+    if found is None and home:
+        raise ZooKeeperError(f"JAVA_HOME={home} has no bin/java: correct it, or unset it")
     if found is None:
-        raise ZooKeeperError("no java found: install Java 17 or newer, or set JAVA_HOME (Spark needs it too)")
+        raise ZooKeeperError(f"no java found, which Spark and ZooKeeper need: {JAVA_REMEDY}")
     return Path(found)
 
 

@@ -163,6 +163,21 @@ def test_a_port_in_use(told: Callable[..., str], case: Case) -> None:
     case("a port in use", "`sparklog start`", seen, "as it says; `--port 0` takes free ones", {port: "9092"})
 
 
+def test_a_machine_without_java(
+    told: Callable[..., str], case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    case("no Java", "`sparklog start`", told("--port", "0", status=1), "as it says")
+
+
+def test_a_java_home_without_java(
+    told: Callable[..., str], case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/opt/java")
+    case("a JAVA_HOME without Java", "`sparklog start`", told("--port", "0", status=1), "as it says")
+
+
 def test_a_zookeeper_that_is_not_there_at_the_start(told: Callable[..., str], case: Case) -> None:
     words = ("--zookeeper", "127.0.0.1:1", "-c", "zookeeper.connection.timeout.ms=1000")
     case(

@@ -5,6 +5,7 @@ Each start takes seconds, so one test lives through much of a cluster's life.
 
 import os
 import re
+import shutil
 import signal
 import socket
 import time
@@ -217,7 +218,7 @@ def test_the_death_of_sparks_jvm_ends_the_start_with_its_reason(start, tmp_path)
     os.kill(_parent(daemon), signal.SIGKILL)
     _, err = cluster.process.communicate(timeout=60)
     assert cluster.process.returncode == 1
-    assert "Spark's JVM ended with status -9" in err
+    assert "Spark's JVM was killed by SIGKILL" in err
     assert cluster.processes() == []
 
 
@@ -233,6 +234,45 @@ def test_a_port_in_use_is_refused_before_anything_starts(start, tmp_path):
     assert cluster.process.returncode == 1
     assert f"port {port} on 127.0.0.1 is in use" in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_machine_without_java_is_told_so_once_before_anything_starts(start, tmp_path, monkeypatch):
+    programs, root = tmp_path / "bin", tmp_path / "some/where"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    cluster = start(root, "--brokers", "1", "--port", "0")
+    out, err = cluster.process.communicate(timeout=60)
+    assert (cluster.process.returncode, out) == (1, "")
+    assert err.startswith("sparklog: no java found, which Spark and ZooKeeper need: install Java 17 or newer")
+    assert err.count("\n") == 1
+    assert not root.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        ("Exception: java.lang.UnsupportedClassVersionError: org/apache/spark/launcher/Main", "is too old"),
+        ("out of luck", "it wrote: out of luck"),
+    ],
+)
+def test_a_jvm_that_ends_at_once_is_told_once_with_its_words(start, tmp_path, monkeypatch, words, remedy):
+    """With a Java that is good enough for ZooKeeper, as an old one is."""
+    real, java = shutil.which("java"), tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(
+        f'#!/bin/sh\ncase "$*" in *QuorumPeerMain*) exec {real} "$@";; esac\necho \'{words}\' >&2\nexit 1\n'
+    )
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    cluster = start(tmp_path / "root", "--brokers", "1", "--port", "0")
+    out, err = cluster.process.communicate(timeout=60)
+    assert (cluster.process.returncode, out) == (1, "")
+    assert err.count("Spark's JVM") == 1
+    assert remedy in err
+    named = re.search(r"\(see (.*)\)", err)
+    assert named is not None
+    assert all(Path(path).exists() for path in named[1].split(" and "))
 
 
 def test_a_zookeeper_that_is_not_there_is_waited_for_with_progress_and_then_named(start, tmp_path):

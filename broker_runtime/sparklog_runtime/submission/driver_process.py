@@ -26,6 +26,7 @@ from sparklog_runtime.foreground import STOP_DEADLINE_S
 from sparklog_runtime.layout import Layout
 from sparklog_runtime.submission.driver_line import DriverLine
 from sparklog_runtime.submission.spark_command import SparkCommand
+from sparklog_runtime.supervision.jvm_end import jvm_end_in_words, output_since
 from sparklog_runtime.supervision.process_end import end_in_words
 from sparklog_runtime.voice import repeat, say
 
@@ -42,7 +43,6 @@ STOPPED: Final = (DONE, 128 + signal.SIGTERM, -signal.SIGTERM)
 """Exit statuses of a ``spark-submit`` that was asked to stop: from its driver, or before it had a driver."""
 
 _POLL_S: Final = 0.1
-_LINES_SHOWN: Final = 3
 
 
 class DriverProcess:
@@ -55,6 +55,8 @@ class DriverProcess:
         self._signals: list[int] = []
         self._has_spoken = False
         """Whether the driver has written a line of ours: then it has said why it failed."""
+        self._output_start = 0
+        """How long the file of output was before this run."""
 
     def run(self) -> int:
         """Start, wait for the end, and stop on a signal; returns the exit status."""
@@ -62,6 +64,7 @@ class DriverProcess:
             signal.signal(number, self._on_signal)
         self._layout.logs.mkdir(parents=True, exist_ok=True)
         with self._layout.spark_output.open("ab") as output:
+            self._output_start = output.tell()
             jvm = self._start(output)
             relay = threading.Thread(target=self._relay, args=(jvm.stdout, output), name="relay", daemon=True)
             relay.start()
@@ -131,12 +134,11 @@ class DriverProcess:
         if status == WRONG_USAGE and self._has_spoken:
             return WRONG_USAGE
         if not self._has_spoken:
-            say(f"spark-submit {end_in_words(status)}: {self._last_output()}")
+            output = output_since(self._layout.spark_output, self._output_start)
+            say(jvm_end_in_words("spark-submit", status, output, ()))
         elif status != FAILED:
             say(f"spark-submit {end_in_words(status)}")
-        say(f"Spark's log is {self._layout.spark_log}, what it wrote beside that {self._layout.spark_output}")
+        if self._layout.spark_log.exists():
+            say(f"Spark's log is {self._layout.spark_log}")
+        say(f"what Spark wrote beside its log is in {self._layout.spark_output}")
         return FAILED
-
-    def _last_output(self) -> str:
-        text = self._layout.spark_output.read_text(encoding="utf-8", errors="replace")
-        return " / ".join(text.strip().splitlines()[-_LINES_SHOWN:]) or "it wrote nothing"

@@ -145,7 +145,8 @@ def test_it_waits_for_a_driver_whose_jvm_was_killed(submit, tmp_path):
     assert process.returncode == 1
     assert (tmp_path / "stopped").exists()
     assert "sparklog: spark-submit was killed by SIGKILL\n" in err
-    assert "spark.log" in err
+    assert f"{tmp_path}/logs/spark-output.log" in err
+    assert "spark.log" not in err  # which there is not
 
 
 def test_a_driver_that_could_not_stop_tidily_is_a_failure(submit, tmp_path):
@@ -168,4 +169,4 @@ def test_a_spark_submit_that_ends_without_a_word_of_ours_is_quoted(submit):
     process = submit(jvm="import sys; print('Exception: no such option', file=sys.stderr); sys.exit(2)")
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "spark-submit ended with exit code 2: Exception: no such option" in err
+    assert "spark-submit ended with exit code 2; it wrote: Exception: no such option" in err
