@@ -5,6 +5,7 @@ forked, and a connection must not be used on both sides of a fork: the child dro
 without closing it, and connects by itself.
 """
 
+import logging
 import os
 import threading
 from typing import Final
@@ -16,6 +17,7 @@ _clients: Final[dict[ConnectionOptions, ClusterClient]] = {}
 _inherited: Final[list[ClusterClient]] = []
 """Kept from being collected: closing them would end the parent's connections."""
 _lock = threading.Lock()
+_logger: Final = logging.getLogger(__name__)
 
 
 def cluster_client(connection: ConnectionOptions) -> ClusterClient:
@@ -30,8 +32,13 @@ def cluster_client(connection: ConnectionOptions) -> ClusterClient:
                 retry_timeout_ms=connection.retry_timeout_ms,
                 auto_create_topics=connection.auto_create_topics,
                 client_rack=connection.client_rack,
+                tell=_warn,
             )
         return client
+
+
+def _warn(line: str) -> None:
+    _logger.warning("%s", line)
 
 
 def _after_fork_in_child() -> None:

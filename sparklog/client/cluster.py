@@ -24,7 +24,7 @@ from sparklog.client.metadata import (
     TopicMetadata,
     metadata_of,
 )
-from sparklog.client.retry import Backoff, Deadline
+from sparklog.client.retry import TOLD_AFTER_S, Backoff, Deadline, Tell, told_if_long
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.time import Clock
@@ -59,7 +59,9 @@ class ClusterClient:
         client_rack: str = "",
         clock: Clock | None = None,
         connect: Connect | None = None,
+        tell: Tell | None = None,
     ) -> None:
+        """``tell`` gets a line for the user if no broker has answered for some seconds."""
         self.bootstrap_servers = bootstrap_servers
         self.client_id = client_id
         self.client_rack = client_rack
@@ -71,6 +73,7 @@ class ClusterClient:
         self._metadata_max_age_ms = metadata_max_age_ms
         self._auto_create_topics = auto_create_topics
         self._pool = ConnectionPool(connect or self._connect, self.clock)
+        self._tell = tell
         self._closed = threading.Event()
         self._lock = threading.Lock()  # over the three fields below; held for a few lines
         self.coordinators: Final = KnownCoordinators()
@@ -380,9 +383,20 @@ class ClusterClient:
         return read(response)
 
     def _call_any(self, message: Any, deadline: Deadline, share_ms: int | None = None) -> Any:
+        obstacles: list[str] = []
+        tell = (
+            self._tell if self._preferred is None else None
+        )  # a broker that has answered is no wrong address
+        with told_if_long(tell, partial(self._silence, deadline, obstacles)):
+            return self._first_answer(message, deadline, share_ms, obstacles)
+
+    def _first_answer(
+        self, message: Any, deadline: Deadline, share_ms: int | None, obstacles: list[str]
+    ) -> Any:
+        """The answer of the first broker that gives one; ``obstacles`` has what the others did meanwhile."""
         backoff = Backoff(deadline, self._closed)
         while True:
-            obstacles: list[str] = []
+            obstacles.clear()
             is_silent = False
             for endpoint in self.endpoints():
                 share = deadline if share_ms is None else self.deadline(min(share_ms, deadline.remaining_ms))
@@ -452,6 +466,13 @@ class ClusterClient:
         if code not in _UNKNOWN:
             return KafkaError(code, f"topic {name!r} at {self.bootstrap_servers}")
         return KafkaError(code, f"there is no topic {name!r} in the cluster at {self.bootstrap_servers}")
+
+    def _silence(self, deadline: Deadline, obstacles: Sequence[str]) -> str:
+        return (
+            f"no broker of {self.bootstrap_servers} has answered for {TOLD_AFTER_S:.0f} s "
+            f"({'; '.join(obstacles) or 'no answer'}); is the cluster running, and is this "
+            f"its address? It is tried for {deadline.timeout_ms // 1_000} s in all"
+        )
 
     def _unavailable(
         self, deadline: Deadline, obstacles: Sequence[str], is_silent: bool

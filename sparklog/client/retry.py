@@ -1,11 +1,12 @@
-"""Deadlines of retries, pauses between them, and the error at the end.
+"""Deadlines of retries, pauses between them, the error at the end, and a word to the user long before it.
 
 Every wait of a client is bounded by a ``Deadline``. After an obstacle the caller pauses. Once the time is up
 the pause raises an error with the last obstacle and the brokers that were tried.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from sparklog.client.errors import ClientClosed
@@ -13,6 +14,11 @@ from sparklog.model.time import Clock
 
 BACKOFF_MS: Final = 50
 BACKOFF_MAX_MS: Final = 1_000
+TOLD_AFTER_S: Final = 3.0
+"""How long no broker answers until the user is told that a client goes on trying."""
+
+Tell = Callable[[str], None]
+"""Takes a line for the user."""
 
 
 class Deadline:
@@ -59,3 +65,18 @@ class Backoff:
             raise ClientClosed("the client was closed while it was waiting to try again")
         self._next_ms = min(self._next_ms * 2, BACKOFF_MAX_MS)
         return True
+
+
+@contextmanager
+def told_if_long(tell: Tell | None, words: Callable[[], str]) -> Iterator[None]:
+    """Call ``tell`` once, on another thread, if the block takes longer than ``TOLD_AFTER_S``."""
+    if tell is None:
+        yield
+        return
+    timer = threading.Timer(TOLD_AFTER_S, lambda: tell(words()))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
