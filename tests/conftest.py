@@ -31,6 +31,9 @@ EXPIRE_WAIT_S = 3.0
 EXPIRE_ATTEMPTS_MAX = 5
 DESCRIPTORS_MAX = 500
 
+# Several test processes at once are told that their terminal has 80 columns, which would narrow each table.
+os.environ.pop("COLUMNS", None)
+
 LIGHT_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """What a JVM's optimising compiler would gain is less than it takes in processes that live this short."""
 

@@ -71,10 +71,13 @@ def test_an_unclean_election_says_first_what_may_be_lost_and_ends_the_silence(ad
     assert ran.out.splitlines()[1].split() == ["events", "0", str(follower), "elected"]
     assert cluster.consume("events") == []
     epoch = cluster.partitions("events")[0].leader_epoch
-    words = f"elections without a proven log of events-0 (leader epoch {epoch})"
+    words = f"elections without a proven log: events-0 from offset 0 on (leader epoch {epoch})"
     assert words in administer("status").out
     assert words in administer("topics describe events").out
-    assert json.loads(administer("status --json").out)["lossy_partitions"] == {"events-0": epoch}
+    told = json.loads(administer("status --json").out)
+    assert told["lossy_partitions"] == {"events-0": epoch}
+    loss = {"topic": "events", "partition": 0, "leader_epoch": epoch, "from_offset": 0}
+    assert told["losses"] == [loss]
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sparklog.cli.command import DONE, Command
 from sparklog.cli.connect import (
@@ -19,8 +19,12 @@ from sparklog.cli.processes import gone_processes, is_over
 from sparklog.cli.progress import patience, say
 from sparklog.cli.status.low_disks import LowDisk, low_disks, render_low_disks
 from sparklog.cli.table import render_table
+from sparklog.client.losses import PossibleLoss, possible_losses
 from sparklog.client.metadata import ClusterMetadata, PartitionMetadata
 from sparklog.model.cluster import host_port
+
+LOSSES_TIMEOUT_MS: Final = 5_000
+"""How long leaders may take to say where records may be lost."""
 
 
 @dataclass(slots=True)
@@ -47,10 +51,8 @@ class Health:
     partitions: int = 0
     under_replicated: int = 0
     leaderless: int = 0
-    lossy: dict[str, int] = field(default_factory=dict)
-    """Partitions that once had a leader which may have lacked acknowledged records, each with the leader
-    epoch of that leader.
-    """
+    losses: list[PossibleLoss] = field(default_factory=list)
+    """Of partitions that once had a leader which may have lacked acknowledged records."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,8 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
     with connect(arguments) as cluster, patience(f"asking {cluster.bootstrap_servers}"):
         seen = cluster.metadata()
         low = low_disks(cluster, sorted(seen.brokers))
+        losses = possible_losses(cluster, seen, cluster.deadline(LOSSES_TIMEOUT_MS))
     local = read_cluster_file(root) if root is not None else {}
-    brokers, health = _brokers(seen, local), _health(seen)
+    brokers, health = _brokers(seen, local), _health(seen, losses)
     if wants_json(arguments):
         print(json.dumps(_as_json(seen, brokers, health, local, low)))
         return DONE
@@ -81,17 +84,17 @@ def run(arguments: argparse.Namespace) -> int:
         f"topics: {health.topics}, partitions: {health.partitions}, "
         f"under-replicated: {health.under_replicated}, without a leader: {health.leaderless}"
     )
-    if health.lossy:
-        print(render_losses(health.lossy))
+    if health.losses:
+        print(render_losses(health.losses))
     if low:
         print(render_low_disks(low))
     return DONE
 
 
-def render_losses(lossy: Mapping[str, int]) -> str:
+def render_losses(losses: Sequence[PossibleLoss]) -> str:
     """A warning about elections that may have lost records."""
-    named = ", ".join(f"{partition} (leader epoch {epoch})" for partition, epoch in lossy.items())
-    return f"acknowledged records may be lost: elections without a proven log of {named}"
+    named = ", ".join(map(str, losses))
+    return f"acknowledged records may be lost, by elections without a proven log: {named}"
 
 
 def _warn_of_gone_processes(root: Path) -> None:
@@ -124,19 +127,14 @@ def _brokers(seen: ClusterMetadata, local: Mapping[str, Any]) -> list[BrokerStat
     return [brokers[broker_id] for broker_id in sorted(brokers)]
 
 
-def _health(seen: ClusterMetadata) -> Health:
+def _health(seen: ClusterMetadata, losses: list[PossibleLoss]) -> Health:
     partitions = _partitions(seen)
     return Health(
         topics=len(seen.topics),
         partitions=len(partitions),
         under_replicated=sum(len(p.isr) < len(p.replicas) for p in partitions),
         leaderless=sum(p.leader not in seen.brokers for p in partitions),
-        lossy={
-            f"{topic.name}-{number}": partition.lost_in_epoch
-            for topic in seen.topics.values()
-            for number, partition in sorted(topic.partitions.items())
-            if partition.lost_in_epoch >= 0
-        },
+        losses=losses,
     )
 
 
@@ -183,7 +181,8 @@ def _as_json(
         "partition_count": health.partitions,
         "under_replicated_partition_count": health.under_replicated,
         "leaderless_partition_count": health.leaderless,
-        "lossy_partitions": health.lossy,
+        "lossy_partitions": {f"{one.topic}-{one.partition}": one.leader_epoch for one in health.losses},
+        "losses": [asdict(loss) for loss in health.losses],
         "low_disks": [asdict(disk) for disk in low],
     }
 

@@ -2,16 +2,18 @@
 
 import argparse
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from sparklog.cli.command import DONE
 from sparklog.cli.connect import wants_json
 from sparklog.cli.progress import patience
-from sparklog.cli.status.command import render_losses
+from sparklog.cli.status.command import LOSSES_TIMEOUT_MS, render_losses
 from sparklog.cli.table import render_table
 from sparklog.cli.topic_names import topic_name, topic_wanted
 from sparklog.client.admin import Admin, PartitionDescription, TopicDescription
 from sparklog.client.cluster import ClusterClient
+from sparklog.client.losses import PossibleLoss, possible_losses
 from sparklog.client.offsets import RemoteShare
 
 LIST_SUMMARY = "list the topics"
@@ -47,7 +49,8 @@ def describe(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
     topics = _described_topics(cluster, arguments)
     if wants_json(arguments):
         return _show_as_json(topics)
-    print("\n\n".join(_described(topic) for topic in topics) if topics else "no topics")
+    losses = possible_losses(cluster, cluster.metadata(), cluster.deadline(LOSSES_TIMEOUT_MS))
+    print("\n\n".join(_described(topic, losses) for topic in topics) if topics else "no topics")
     return DONE
 
 
@@ -103,7 +106,7 @@ def _remote_as_json(share: RemoteShare) -> dict[str, Any]:
     }
 
 
-def _described(topic: TopicDescription) -> str:
+def _described(topic: TopicDescription, losses: Sequence[PossibleLoss]) -> str:
     configs = " ".join(f"{name}={value}" for name, value in sorted(topic.configs.items()))
     title = f"topic {topic.name}, id {topic.topic_id}, configs: {configs or 'none of its own'}"
     headers = ["PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR"]
@@ -122,11 +125,7 @@ def _described(topic: TopicDescription) -> str:
         ]
         for partition in topic.partitions
     ]
-    lossy = {
-        f"{topic.name}-{one.partition}": one.lost_in_epoch
-        for one in topic.partitions
-        if one.lost_in_epoch >= 0
-    }
+    lossy = [loss for loss in losses if loss.topic == topic.name]
     table = render_table(headers, rows, spare=("LOCAL START", "EPOCH", "LOG START"))
     notes = f"\n{render_losses(lossy)}" if lossy else ""
     return f"{title}\n{table}{_in_store(topic)}{notes}"
