@@ -5,12 +5,15 @@
 A write number is unique for ever: it is taken from the blocks of producer ids that the controller gives out.
 So is each producer id of a member; its epoch is always 0. Every batch and marker in a log shows whose it is.
 
-An election may lose the records of the last members, whose rows are in logs. So a new coordinator leaves out
-LOST_MEMBERS_MAX numbers of each open write. Behind 63 coordinators that gave members ids the numbers are used
-up, and the next member is refused.
+An election may lose the records of the last members, whose rows are in logs, and perhaps those of several
+coordinators. So each leader epoch of the coordinator's log has LOST_MEMBERS_MAX numbers of its own in an open
+write: the n-th one behind that in which the write was opened begins at n * LOST_MEMBERS_MAX. In the 64th the
+numbers are used up, and the next member is refused. Leader epochs are in ZooKeeper, so that none comes again.
 """
 
 from typing import Final
+
+from sparklog.model.ids import LeaderEpoch
 
 FIRST_PRODUCER_ID: Final = 1 << 62
 """The least producer id of a member. Those that the controller gives out are below it."""
@@ -24,7 +27,9 @@ MEMBERS_MAX: Final = 100_000
 """Of one write: its winners fit into one record."""
 
 LOST_MEMBERS_MAX: Final = 1 << 14
-"""Members of a write of which one election may lose the records, without a producer id that comes again."""
+"""Members that one leader epoch may give numbers, of which elections may lose all records, without a producer
+id that comes again.
+"""
 
 WRITE_NUMBER_MAX: Final = (1 << 42) - 1
 """The producer ids of the next write would not fit into 63 bits."""
@@ -34,6 +39,14 @@ MEMBER_EPOCH: Final = 0
 
 def producer_id_of(write_number: int, member_number: int) -> int:
     return FIRST_PRODUCER_ID + (write_number << _MEMBER_BITS) + member_number
+
+
+def first_number(behind_known: int, opened_in: LeaderEpoch, leader_epoch: LeaderEpoch) -> int:
+    """The first member number that a new coordinator may give. ``behind_known``: behind the members that it
+    knows. ``opened_in``: the leader epoch in which the write was opened, -1 if that is unknown.
+    """
+    epochs = leader_epoch - opened_in if opened_in >= 0 else 0
+    return max(behind_known + LOST_MEMBERS_MAX, epochs * LOST_MEMBERS_MAX)
 
 
 def is_of_a_write(producer_id: int) -> bool:

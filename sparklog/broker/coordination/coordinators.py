@@ -161,7 +161,7 @@ class CoordinatorShards:
         timeout_ms = kind.timeout_ms(config)
         batch_bytes_max = partial(self._batch_bytes_max, kind.topic)
         shard = Shard(
-            kind.new_machine(config),
+            kind.new_machine(config, leader_epoch),
             self._attention,
             encode=kind.codec.encode,
             wait_max_ms=timeout_ms,

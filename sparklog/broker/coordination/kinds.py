@@ -15,6 +15,7 @@ from sparklog.core.group.settings import GroupSettings
 from sparklog.core.write_coordinator.transaction_state_shard import TransactionStateShard
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import WireError
+from sparklog.model.ids import LeaderEpoch
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from sparklog.model.metric import Metric
 from sparklog.records.envelope import Compression
@@ -45,7 +46,7 @@ class CoordinatorKind:
     topic: str
     codec: RecordCodec
     new_topic: Callable[[BrokerConfig], NewInternalTopic]
-    new_machine: Callable[[BrokerConfig], StateMachine]
+    new_machine: Callable[[BrokerConfig, LeaderEpoch], StateMachine]
     timeout_ms: Callable[[BrokerConfig], int]
     """Longest wait of an append for its replicas, and of a request for its turn."""
     compression: Callable[[BrokerConfig], Compression]
@@ -79,7 +80,7 @@ GROUPS: Final = CoordinatorKind(
     topic=GROUP_OFFSETS_TOPIC,
     codec=GroupOffsetsCodec(),
     new_topic=_offsets_topic,
-    new_machine=lambda config: GroupShard.of(GroupSettings.of(config), _subscribed_topics),
+    new_machine=lambda config, _: GroupShard.of(GroupSettings.of(config), _subscribed_topics),
     timeout_ms=lambda config: config.get_int("offsets.commit.timeout.ms"),
     compression=lambda config: Compression(config.get_int("offsets.topic.compression.codec")),
     metrics=group_metrics,

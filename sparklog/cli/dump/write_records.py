@@ -69,6 +69,7 @@ def _head(head: Head) -> dict[str, Any]:
         "lastUpdateMs": head.last_update_ms,
         "winners": sorted(head.winners),
         "abortedRuns": list(head.aborted_runs),
+        "openedIn": head.opened_in,
     }
 
 

@@ -20,6 +20,7 @@ from sparklog.core.write_coordinator.requests import OpenWrite
 from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID, OpenedWrite
 from sparklog.core.write_coordinator.states import AppState
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import LeaderEpoch
 from sparklog.model.write_ids import MEMBER_NUMBERS, MEMBERS_MAX, WRITE_NUMBER_MAX, producer_id_of
 from sparklog.model.write_outcomes import MemberState, OpenOutcome
 
@@ -27,17 +28,21 @@ _BEING_ENDED = OpenedWrite(outcome=OpenOutcome.BEING_ENDED)
 _MEMBER_ENDED = OpenedWrite(outcome=OpenOutcome.MEMBER_ENDED)
 
 
-def opened(app: App | None, request: OpenWrite, wall_ms: int) -> Change | OpenedWrite:
-    """The change that the request wants, or the answer if nothing changes."""
+def opened(
+    app: App | None, request: OpenWrite, wall_ms: int, leader_epoch: LeaderEpoch
+) -> Change | OpenedWrite:
+    """The change that the request wants, or the answer if nothing changes. ``leader_epoch``: the
+    coordinator's.
+    """
     if app is None:
-        return _first_member(request, None, wall_ms)
+        return _first_member(request, None, wall_ms, leader_epoch)
     head = app.head
     if app.is_ending:
         return _BEING_ENDED
     if request.version <= head.committed_version:
         return OpenedWrite(outcome=OpenOutcome.ALREADY_COMMITTED, version=head.committed_version)
     if head.state is AppState.IDLE:
-        return _first_member(request, head, wall_ms)
+        return _first_member(request, head, wall_ms, leader_epoch)
     if request.version < head.version:
         return OpenedWrite(outcome=OpenOutcome.OLDER_VERSION, version=head.version)
     if request.version > head.version:
@@ -48,7 +53,9 @@ def opened(app: App | None, request: OpenWrite, wall_ms: int) -> Change | Opened
     return _next_member(app, request) if number is None else _known_member(app, number, request)
 
 
-def _first_member(request: OpenWrite, idle: Head | None, wall_ms: int) -> Change | OpenedWrite:
+def _first_member(
+    request: OpenWrite, idle: Head | None, wall_ms: int, leader_epoch: LeaderEpoch
+) -> Change | OpenedWrite:
     """``idle``: the app's head; None if it is unknown."""
     if not _may_join(request) or (idle and is_run_aborted(idle, request.version, request.run)):
         return _MEMBER_ENDED
@@ -66,6 +73,7 @@ def _first_member(request: OpenWrite, idle: Head | None, wall_ms: int) -> Change
         start_ms=wall_ms,
         last_update_ms=wall_ms,
         aborted_runs=idle.aborted_runs if idle and idle.version == request.version else (),
+        opened_in=leader_epoch,
     )
     return _joined(0, request, head)
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.write_coordinator.states import AppState
+from sparklog.model.ids import NO_EPOCH, LeaderEpoch
 from sparklog.model.write_outcomes import MemberState
 
 NO_VERSION: Final = -1
@@ -34,7 +35,8 @@ class Head:
     ``version`` and ``write_number`` are those of the write that is open or being ended, else of the last one.
     ``committed_version``: the last version that was committed; -1 for none. ``winners``: member numbers, once
     a commit is decided. ``aborted_runs``: their members are aborted, and they get no further ones for this
-    version. ``is_plain``: nobody will ask for the version again. Times by the wall clock.
+    version. ``is_plain``: nobody will ask for the version again. Times by the wall clock. ``opened_in``: the
+    leader epoch in which the write was opened; -1 if that is unknown.
     """
 
     state: AppState
@@ -47,6 +49,7 @@ class Head:
     last_update_ms: int
     winners: frozenset[int] = frozenset()
     aborted_runs: tuple[str, ...] = ()
+    opened_in: LeaderEpoch = NO_EPOCH
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 A log that was compacted, and pieces of one that were read at a time, have the records of an app in another
 order than they were written. So heads and members are brought together only at the end.
 
-The election may have lost the records of the last members. Their producer ids must not come again, so numbers
-are left out behind the last member of an open write (``model/write_ids.py``).
+The election, and earlier ones, may have lost the records of the last members. Their producer ids must not
+come again, so each leader epoch has numbers of its own in an open write (``model/write_ids.py``).
 """
 
 from dataclasses import dataclass, field
@@ -14,8 +14,9 @@ from sparklog.core.coordinator.actions import StateRecord
 from sparklog.core.write_coordinator.app import App
 from sparklog.core.write_coordinator.records import Head, HeadKey, Member, MemberKey
 from sparklog.core.write_coordinator.states import AppState
+from sparklog.model.ids import LeaderEpoch
 from sparklog.model.time import MonotonicMs
-from sparklog.model.write_ids import LOST_MEMBERS_MAX
+from sparklog.model.write_ids import first_number
 
 
 @dataclass(slots=True)
@@ -34,7 +35,7 @@ class Replay:
         else:
             known[key] = record.value
 
-    def apps(self, now_ms: MonotonicMs) -> tuple[dict[str, App], list[MemberKey]]:
+    def apps(self, now_ms: MonotonicMs, leader_epoch: LeaderEpoch) -> tuple[dict[str, App], list[MemberKey]]:
         """All apps, as if everybody had spoken just now; and the members of writes that are over."""
         apps = {name: App(name, head) for name, head in self.heads.items()}
         orphans: list[MemberKey] = []
@@ -47,5 +48,5 @@ class Replay:
         for app in apps.values():
             app.last_sign_ms = now_ms
             if app.head.state is AppState.OPEN:
-                app.next_number += LOST_MEMBERS_MAX
+                app.next_number = first_number(app.next_number, app.head.opened_in, leader_epoch)
         return apps, orphans

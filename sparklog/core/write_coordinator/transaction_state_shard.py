@@ -31,7 +31,7 @@ from sparklog.core.write_coordinator.settings import WriteSettings
 from sparklog.core.write_coordinator.write_shard import FIRST_WRITE_ID, WriteShard
 from sparklog.model.config import TypedSettings
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import NamedTopic
+from sparklog.model.ids import LeaderEpoch, NamedTopic
 from sparklog.model.time import MonotonicMs
 from sparklog.model.write_ids import is_of_a_write
 
@@ -45,9 +45,10 @@ class TransactionStateShard:
     agreements: Agreements = field(default_factory=Agreements)
 
     @classmethod
-    def of(cls, config: TypedSettings) -> Self:
+    def of(cls, config: TypedSettings, leader_epoch: LeaderEpoch) -> Self:
         """With the settings of a broker's configuration."""
-        return cls(TransactionShard(TransactionSettings.of(config)), WriteShard(WriteSettings.of(config)))
+        writes = WriteShard(WriteSettings.of(config), leader_epoch)
+        return cls(TransactionShard(TransactionSettings.of(config)), writes)
 
     def replay(self, record: StateRecord) -> None:
         if isinstance(record.key, TransactionKey):

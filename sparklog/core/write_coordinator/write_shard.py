@@ -58,7 +58,7 @@ from sparklog.core.write_coordinator.states import AppState
 from sparklog.core.write_coordinator.under_way import PendingChange, UnderWay
 from sparklog.core.write_coordinator.verification import verified
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import NamedTopic
+from sparklog.model.ids import LeaderEpoch, NamedTopic
 from sparklog.model.time import MonotonicMs
 from sparklog.model.write_ids import write_and_member
 from sparklog.model.write_outcomes import EndOutcome
@@ -88,6 +88,7 @@ class WriteShard:
     """The apps of one partition, in one leader epoch of its coordinator."""
 
     settings: WriteSettings
+    leader_epoch: LeaderEpoch = LeaderEpoch(0)
     apps: dict[str, App] = field(default_factory=dict)
     under_way: UnderWay = field(default_factory=UnderWay)
     garbage: Garbage = field(default_factory=Garbage)
@@ -108,7 +109,7 @@ class WriteShard:
         self.replayed.take(record)
 
     def on_loaded(self, now: Now) -> list[Action]:
-        self.apps, orphans = self.replayed.apps(now.monotonic_ms)
+        self.apps, orphans = self.replayed.apps(now.monotonic_ms, self.leader_epoch)
         self.replayed = Replay()
         self.garbage.add(orphans)
         actions: list[Action] = []
@@ -138,7 +139,7 @@ class WriteShard:
             return [Reply(token, request.refused(ErrorCode.invalid_transaction_timeout))]
         if self._names_what_is_deleted(request, now):
             return [Reply(token, request.refused(ErrorCode.unknown_topic_or_partition))]
-        change = opened(app, request, now.wall_ms)
+        change = opened(app, request, now.wall_ms, self.leader_epoch)
         if isinstance(change, Change):
             return self._write(request.app, change, (token, request))
         if app is not None and change.producer_id >= 0:

@@ -5,12 +5,14 @@ layout, and ends with tagged fields, so that a later release can add some.
 ``docs/format/write-state.md`` has the layout.
 """
 
+from dataclasses import replace
 from typing import Any, Final
 
 from sparklog.core.coordinator.actions import StateRecord
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.write_coordinator.records import Head, HeadKey, Member, MemberKey
 from sparklog.core.write_coordinator.states import AppState
+from sparklog.model.ids import NO_EPOCH, LeaderEpoch
 from sparklog.model.parts import read_parts
 from sparklog.model.write_ids import MEMBER_NUMBERS
 from sparklog.model.write_outcomes import MemberState
@@ -36,6 +38,7 @@ from sparklog.wire.primitives import (
     numbers_writer,
     read_compact_length,
     read_uuid,
+    read_uvarint,
     string_writer,
     write_uuid,
 )
@@ -44,7 +47,10 @@ HEAD_KEY_VERSION: Final = 10_000
 MEMBER_KEY_VERSION: Final = 10_001
 KEY_VERSIONS: Final = frozenset({HEAD_KEY_VERSION, MEMBER_KEY_VERSION})
 VALUE_VERSION: Final = 0
+OPENED_IN_TAG: Final = 0
+"""Of a head."""
 
+_INT32_BYTES: Final = 4
 _RUN_BYTES_MIN: Final = 1
 _TOPIC_BYTES_MIN: Final = 19
 
@@ -111,7 +117,12 @@ def _write_head(head: Head, output: Output) -> None:
     write_int64(head.last_update_ms, output)
     _write_numbers(sorted(head.winners), output)
     _write_runs(list(head.aborted_runs), output)
-    _no_tags(output)
+    if head.opened_in < 0:
+        _no_tags(output)
+        return
+    for number in (1, OPENED_IN_TAG, _INT32_BYTES):
+        append_uvarint(output.buffer, number)
+    write_int32(head.opened_in, output)
 
 
 def _read_head(cursor: Cursor) -> Head:
@@ -127,8 +138,20 @@ def _read_head(cursor: Cursor) -> Head:
         winners=frozenset(_read_numbers(cursor)),
         aborted_runs=tuple(_read_runs(cursor)),
     )
-    FLEXIBLE.end(cursor)
-    return head
+    return replace(head, opened_in=_read_opened_in(cursor))
+
+
+def _read_opened_in(cursor: Cursor) -> LeaderEpoch:
+    """The tagged field of a head; others are passed over."""
+    opened_in = NO_EPOCH
+    for _ in range(read_uvarint(cursor)):
+        tag, size_bytes = read_uvarint(cursor), read_uvarint(cursor)
+        if tag == OPENED_IN_TAG:
+            _check(size_bytes == _INT32_BYTES, tag, size_bytes)
+            opened_in = LeaderEpoch(read_int32(cursor))
+        else:
+            cursor.take(size_bytes)
+    return opened_in
 
 
 def _write_member(member: Member, output: Output) -> None:

@@ -102,7 +102,7 @@ def test_records_of_atomic_writes_are_shown_between_them(dump: Dump, make: Any) 
     assert head == (
         f'| key: {head_key} payload: {{"version":"0","data":{{"state":"PREPARED_COMMIT","version":9,'
         '"writeNumber":1003,"committedVersion":-1,"timeoutMs":300000,"isPlain":true,"startMs":256,'
-        '"lastUpdateMs":512,"winners":[0,2],"abortedRuns":["old","older"]}}'
+        '"lastUpdateMs":512,"winners":[0,2],"abortedRuns":["old","older"],"openedIn":-1}}'
     )
     assert f'"memberNumber":2,"producerId":{producer_id_of(1_003, 2)}}}}} payload: ' in member
     assert member.endswith(

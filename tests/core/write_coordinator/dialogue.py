@@ -23,9 +23,9 @@ BILLS = TransactionTopic("bills", uuid.UUID(int=2), (0,))
 
 
 class Dialogue(MachineDialogue):
-    def __init__(self, settings=None):
-        self.settings = settings or WriteSettings()
-        super().__init__(WriteShard(self.settings))
+    def __init__(self, settings=None, leader_epoch=0):
+        self.settings, self.leader_epoch = settings or WriteSettings(), leader_epoch
+        super().__init__(WriteShard(self.settings, leader_epoch))
         self.write_number = 100
         self.load(())
 
@@ -57,7 +57,7 @@ class Dialogue(MachineDialogue):
         for record in self.log:
             latest.pop(record.key, None)
             latest[record.key] = record
-        other = Dialogue(self.settings)
+        other = Dialogue(self.settings, self.leader_epoch + 1)
         other.now_ms, other.write_number = self.now_ms, self.write_number
         other.load(latest.values())
         return other

@@ -3,6 +3,7 @@ log.
 """
 
 import uuid
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from sparklog.core.coordinator.actions import InDoubt, Refused
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.transaction_coordinator.requests import MarkersWritten
 from sparklog.core.write_coordinator.ending import RUNS_MAX
-from sparklog.core.write_coordinator.records import HeadKey, MemberKey
+from sparklog.core.write_coordinator.records import Head, HeadKey, MemberKey
 from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
 from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID
 from sparklog.core.write_coordinator.settings import WriteSettings
@@ -593,6 +594,33 @@ def test_the_producer_id_of_a_member_that_an_election_lost_does_not_come_again()
         (101, 2 + LOST_MEMBERS_MAX),
     ]
     assert other.says(kept, FINISHED, attempt="kept") == "MEMBER"
+
+
+def test_nor_does_that_of_a_member_whose_coordinator_an_election_lost_altogether():
+    dialogue = Dialogue()
+    dialogue.member(attempt="kept")
+    second = dialogue.successor()
+    lost = second.member(attempt="lost")
+    second.log = dialogue.log
+    third = second.successor()
+    ids = [lost, third.member(attempt="next")]
+    assert [write_and_member(one) for one in ids] == [
+        (101, 1 + LOST_MEMBERS_MAX),
+        (101, 2 * LOST_MEMBERS_MAX),
+    ]
+
+
+def test_in_a_write_opened_in_an_unknown_epoch_numbers_are_left_out_behind_the_last():
+    dialogue = Dialogue(leader_epoch=7)
+    dialogue.member(attempt="kept")
+    dialogue.log = [
+        replace(record, value=replace(record.value, opened_in=-1))
+        if isinstance(record.value, Head)
+        else record
+        for record in dialogue.log
+    ]
+    other = dialogue.successor()
+    assert write_and_member(other.member(attempt="next")) == (101, 1 + LOST_MEMBERS_MAX)
 
 
 def test_a_write_whose_producer_ids_are_used_up_by_many_coordinators_takes_no_member_more():

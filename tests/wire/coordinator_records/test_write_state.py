@@ -1,6 +1,7 @@
 """The records of atomic writes and agreements, beside Kafka's in the same topic: their bytes, and damage."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -61,6 +62,15 @@ def test_a_tagged_field_of_a_later_release_is_passed_over():
     assert CODEC.decode(HEAD_KEY_BYTES, later) == StateRecord(HEAD_KEY, HEAD)
 
 
+def test_a_head_has_the_epoch_of_its_coordinator_in_a_tagged_field():
+    opened = StateRecord(HEAD_KEY, replace(HEAD, opened_in=258))
+    written = HEAD_BYTES[:-1] + b"\x01\x00\x04\x00\x00\x01\x02"
+    assert CODEC.encode(opened) == (HEAD_KEY_BYTES, written)
+    assert CODEC.decode(HEAD_KEY_BYTES, written) == opened
+    both = HEAD_BYTES[:-1] + b"\x02\x00\x04\x00\x00\x01\x02\x07\x02hi"
+    assert CODEC.decode(HEAD_KEY_BYTES, both) == opened
+
+
 @pytest.mark.parametrize(
     ("key", "value", "kind"),
     [
@@ -75,6 +85,11 @@ def test_a_tagged_field_of_a_later_release_is_passed_over():
         (HEAD_KEY_BYTES, b"\x00", "a write's state of version -1"),
         (HEAD_KEY_BYTES, b"\x00\x01" + HEAD_BYTES[2:], "a write's state of version 1"),
         (HEAD_KEY_BYTES, b"\x00\x00\x09" + HEAD_BYTES[3:], "a write's state of version 0 that is malformed"),
+        (
+            HEAD_KEY_BYTES,
+            HEAD_BYTES[:-1] + b"\x01\x00\x03\x00\x00\x01",
+            "a write's state of version 0 that is malformed",
+        ),
         (MEMBER_KEY_BYTES, MEMBER_BYTES[:-9], "a write's state of version 0 that is malformed"),
     ],
 )

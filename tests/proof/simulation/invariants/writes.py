@@ -16,7 +16,7 @@ from simulation.marks import Marks
 from simulation.schedule import US_PER_MS
 from simulation.truth import Entry, PartitionTruth, ReplicaView
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
-from sparklog.model.write_ids import LOST_MEMBERS_MAX, MEMBER_EPOCH, write_and_member
+from sparklog.model.write_ids import MEMBER_EPOCH, write_and_member
 from sparklog.model.write_outcomes import EndOutcome
 
 CLOCKS_PART: Final = 0.9
@@ -147,10 +147,7 @@ class WriteRules(Invariant):
         self._last_asked[app] = max(number, self._last_asked.get(app, -1))
 
     def on_member(self, attempt: Attempt, producer_id: int, timeout_ms: int, asked_us: int) -> Member:
-        """A task was told its producer id. Another attempt is never told the same; it may be if an election
-        lost the first one, to which a coordinator gave a number behind those that it had left out. The next
-        one leaves out the same.
-        """
+        """A task was told its producer id. Another attempt is never told the same."""
         known = self.members.get(producer_id)
         if known is None:
             known = self.members[producer_id] = Member(
@@ -165,8 +162,7 @@ class WriteRules(Invariant):
             self.transactions.adopt(known)
         elif known.attempt != attempt:
             what = f"{attempt} is told the producer id {producer_id}, as {known} was"
-            is_behind_a_gap = write_and_member(producer_id)[1] >= LOST_MEMBERS_MAX
-            self._break("MemberIdsAreUnique", what, also_after_a_loss=not is_behind_a_gap)
+            self._break("MemberIdsAreUnique", what, also_after_a_loss=True)
         return known
 
     def on_nothing_to_write(self, app: str, number: int, told: int) -> None:

@@ -5,7 +5,6 @@ import pytest
 from simulation.invariants.invariant import Violation
 from sparklog.core.write_coordinator.records import Head
 from sparklog.core.write_coordinator.states import AppState
-from sparklog.model.write_ids import LOST_MEMBERS_MAX
 from sparklog.model.write_outcomes import EndOutcome
 
 
@@ -56,22 +55,11 @@ def test_two_attempts_are_never_told_the_same_producer_id(rules, joined):
         joined(0, run="another run")
 
 
-@pytest.mark.parametrize(
-    ("number", "loses", "is_broken"),
-    [(1, True, True), (LOST_MEMBERS_MAX, False, True), (LOST_MEMBERS_MAX, True, False)],
-)
-def test_a_number_behind_those_left_out_may_come_again_after_a_loss(
-    transactions, joined, log_of, number, loses, is_broken
-):
-    """The next coordinator leaves out the same numbers; seed 192."""
-    joined(number)
-    if loses:
-        transactions.on_loss(log_of("__transaction_state").truth)
-    if is_broken:
-        with broken("MemberIdsAreUnique"):
-            joined(number, run="another run")
-    else:
-        joined(number, run="another run")
+def test_nor_after_an_election_that_lost_the_first_one(transactions, joined, log_of):
+    joined(0)
+    transactions.on_loss(log_of("__transaction_state").truth)
+    with broken("MemberIdsAreUnique"):
+        joined(0, run="another run")
 
 
 def test_nobody_makes_a_loser_visible(rules, log, joined):
