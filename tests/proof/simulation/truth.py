@@ -489,12 +489,14 @@ class PartitionTruth:
             else:
                 self.undecided.setdefault(batch.producer_id, []).append((key, offset))
 
-    def lose(self, leader: ReplicaView, epoch: int) -> list[Entry]:
-        """An election made ``leader``'s log the truth; what was committed and is not in it."""
+    def lose(self, leader: ReplicaView, epoch: int, *, kept_min: int = 0) -> list[Entry]:
+        """An election made ``leader``'s log the truth; what was committed and is not in it. The first
+        ``kept_min`` committed batches stay.
+        """
         self.lossy_epoch = epoch
         # What compaction, or a deletion, took from the leader's log is not lost.
         kept = bisect_right(self.committed, leader.shared_end, key=_next_offset)
-        kept = min(kept, self.kept_in_store(leader))
+        kept = max(min(kept, self.kept_in_store(leader)), kept_min)
         lost = self.committed[kept:]
         for entry in lost:
             self.lost.setdefault(entry.base_offset, []).append(entry)

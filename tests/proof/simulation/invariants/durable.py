@@ -10,6 +10,7 @@ from typing import Final
 from simulation.disks.disk import MountedDisk, SimulatedDisk
 from simulation.disks.inode import Inode
 from simulation.disks.power import DirectoryMoved, FileMoved, Made, Named
+from simulation.invariants.histories import awaits_history
 from simulation.invariants.invariant import Invariant
 from simulation.truth import Entry, PartitionTruth, ReplicaView
 from sparklog.model.cluster import PartitionState
@@ -43,7 +44,7 @@ class AcknowledgedIsSynced(Invariant):
                 self._check(truth, truth.view(member), 0, "when it was counted")
 
     def _check(self, truth: PartitionTruth, view: ReplicaView, start: int, when: str) -> None:
-        if view.log is None or view.broker_id in truth.tainted:
+        if view.log is None or view.broker_id in truth.tainted or awaits_history(truth, view):
             return
         end = durable_end(view.log, start)
         if end < truth.committed_end:

@@ -4,6 +4,7 @@ They look at logs, machines and ZooKeeper directly: a mistake is reported at the
 a client happens to see its result.
 """
 
+from simulation.invariants.histories import awaits_history
 from simulation.invariants.invariant import Invariant
 from simulation.truth import Entry, PartitionTruth, ReplicaView
 from sparklog.broker.partition.partition import Partition
@@ -147,7 +148,8 @@ class IsrContainsCommitted(Invariant):
 
     def _check_member(self, truth: PartitionTruth, member: BrokerId, when: str) -> None:
         view = truth.view(member)
-        if view.shared_end < truth.committed_end and member not in truth.tainted:
+        is_excused = member in truth.tainted or awaits_history(truth, view)
+        if view.shared_end < truth.committed_end and not is_excused:
             missing = truth.committed[view.cursor]
             state = truth.state
             place = "in the ISR" if state is not None and member in state.isr else "eligible"

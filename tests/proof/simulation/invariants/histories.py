@@ -1,0 +1,39 @@
+"""The history in a remote store counts as a replica: what it has of the committed log, no election loses.
+
+A leader that was elected at a loss compares its log with the history before it serves anybody. If it lacks a
+part, and has no record of a later epoch than the last copy, it begins anew at the history's end. If it has
+one, the history is cut behind what it shares.
+
+``ALL_DISKS_GO_WITH_STORE`` says whether any of this is so.
+"""
+
+from bisect import bisect_right
+
+from simulation.plans import swarm
+from simulation.truth import PartitionTruth, ReplicaView
+
+
+def kept_by_history(truth: PartitionTruth, elected: ReplicaView) -> int:
+    """How many of the first committed batches stay because the store has them; 0 where it has another log."""
+    if not swarm.ALL_DISKS_GO_WITH_STORE or not truth.stored:
+        return 0
+    last = truth.stored[-1]
+    if elected.entries and elected.entries[-1].leader_epoch > last.leader_epoch:
+        return 0
+    kept = bisect_right(truth.committed, last.next_offset, key=lambda entry: entry.next_offset)
+    stored = set(truth.stored)
+    start = max(truth.stored_start, truth.start_max)
+    there = (one in stored for one in truth.committed[:kept] if one.next_offset > start)
+    return kept if all(there) else 0
+
+
+def awaits_history(truth: PartitionTruth, view: ReplicaView) -> bool:
+    """Whether a leader that was elected at a loss may lack what the history has: it serves nobody yet. A
+    record of its own is a sign that it does.
+    """
+    state = truth.state
+    if not swarm.ALL_DISKS_GO_WITH_STORE or truth.lossy_epoch < 0 or state is None or not truth.stored:
+        return False
+    has_served = bool(view.entries) and view.entries[-1].leader_epoch >= truth.lossy_epoch
+    is_alone = state.isr == (view.member,)
+    return is_alone and not has_served and view.shared_end < truth.stored[-1].next_offset
