@@ -20,6 +20,7 @@ LISTS = {
     "test_kafka_tools": "Apache Kafka's tools, release 3.9.1",
     "test_followers": "Answers of followers",
     "test_kcat": "kcat",
+    "test_programs": "Programs that other people run",
     "test_spark_connector": "Spark's Kafka connector, release 4.2.0",
     "test_franz_go_suite": "franz-go's own integration tests",
 }
