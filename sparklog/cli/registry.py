@@ -21,6 +21,7 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "elect-leaders": "sparklog.cli.elect_leaders:COMMAND",
     "dump-log": "sparklog.cli.dump.command:COMMAND",
     "remote": "sparklog.cli.remote:COMMAND",
+    "completion": "sparklog.cli.about.completion:COMMAND",
     "version": "sparklog.cli.about.version:COMMAND",
 }
 """Commands of this package, in the order in which help shows them."""
