@@ -75,8 +75,9 @@ class Coordinator:
         )
         found = found_in(response)
         if found.error is not ErrorCode.none:
-            no_coordinator = f"no coordinator of {self._what} at {self._cluster.bootstrap_servers}"
-            raise KafkaError(found.error, found.message or no_coordinator)
+            said = found.message or "there is no coordinator"
+            asked = f"that of {self._what} was asked for at {self._cluster.bootstrap_servers}"
+            raise KafkaError(found.error, f"{said} ({asked})")
         self._node = found.node
         self._cluster.coordinators.found(self._key_type, self.key, found.node)
         return self._node

@@ -1,10 +1,13 @@
 """The search for a coordinator: one question, and what the answer says."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from sparklog.client.coordinator import Coordinator as FoundCoordinator
 from sparklog.client.coordinator import found_in, search
 from sparklog.model.cluster import Node
-from sparklog.model.errors import ErrorCode
+from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId
 from sparklog.wire.messages.discovery.find_coordinator import (
     TRANSACTION_KEY,
@@ -37,3 +40,25 @@ def test_an_answer_that_does_not_name_one_coordinator_is_an_error(count):
         ErrorCode.unknown_server_error,
         True,
     )
+
+
+class Refusing:
+    """A cluster whose brokers know no coordinator until the time is over."""
+
+    bootstrap_servers = "h:1"
+
+    def deadline(self):
+        return SimpleNamespace(remaining_ms=1)
+
+    def call_any(self, request, error_of, *, timeout_ms):
+        refused = Coordinator(
+            key="g", error_code=ErrorCode.coordinator_not_available, error_message="ask again"
+        )
+        return FindCoordinatorResponse(coordinators=[refused])
+
+
+def test_a_search_in_vain_ends_with_the_broker_s_words_and_what_was_asked():
+    with pytest.raises(KafkaError) as refused:
+        FoundCoordinator(Refusing(), "g").find()
+    assert refused.value.code is ErrorCode.coordinator_not_available
+    assert refused.value.message == "ask again (that of group 'g' was asked for at h:1)"
