@@ -3,6 +3,7 @@
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from sparklog.cli.status.low_disks import low_disks
 from sparklog.client.changes import ClusterChanges
 from sparklog.testing import InProcessCluster
 from tests.cluster.test_metrics import figures
@@ -47,6 +48,16 @@ def test_an_idempotent_producer_waits_for_room_and_loses_nothing(cluster) -> Non
     assert reports == [None] * 100
     assert [int(record.value) for record in cluster.consume("t", at_least=100)] == list(range(100))
     assert is_refusing(cluster.brokers[leader]) == [0.0]
+
+
+def test_status_finds_the_directory_below_its_floor_by_asking_its_broker(cluster) -> None:
+    brokers = sorted(cluster.brokers)
+    assert low_disks(cluster.client, brokers) == []
+    set_floor(cluster, 2, MORE_THAN_ANY_DISK)
+    (low,) = low_disks(cluster.client, brokers)
+    assert (low.broker_id, low.floor_bytes) == (2, MORE_THAN_ANY_DISK)
+    assert low.log_dir == cluster.brokers[2]._replicas.directories().popitem()[0].path
+    assert 0 < low.free_bytes < MORE_THAN_ANY_DISK
 
 
 def test_followers_and_coordinators_write_below_the_floor(cluster) -> None:
