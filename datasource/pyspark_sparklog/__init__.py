@@ -24,10 +24,13 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's has no types
         return "sparklog"
 
     def schema(self) -> Any:
-        """The rows' type; refuses options that no read takes."""
+        """The rows' type; refuses options that no read takes, and tables with options."""
+        from pyspark_sparklog.options import is_of_new_table
         from pyspark_sparklog.read_options import ReadOptions
-        from pyspark_sparklog.rows.form import row_type
+        from pyspark_sparklog.rows.form import RowForm, row_type
 
+        if is_of_new_table(self.options):
+            return row_type(RowForm())
         return row_type(ReadOptions.of_any(self.options).form)
 
     def reader(self, schema: Any) -> Any:

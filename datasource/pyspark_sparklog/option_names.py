@@ -1,6 +1,6 @@
 """The names of the options of reads and of writes, beside those of Kafka's clients.
 
-A table has one set of options for both sides (``subscribe`` for its reads, ``topic`` for its writes).
+A view has one set of options for both sides (``subscribe`` for its reads, ``topic`` for its writes).
 Each side therefore passes over the names of the other.
 """
 

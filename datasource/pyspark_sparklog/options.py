@@ -24,10 +24,16 @@ from sparklog.model.errors import ConfigError
 CLIENT_PREFIX: Final = "kafka."
 TABLE_PREFIX: Final = "option."
 """When a table is created, Spark hands on each of its options twice, as it is and with this prefix, among the
-table's properties, which have no prefix."""
+table's properties."""
 
-TABLE_PROPERTIES: Final = frozenset(("owner", "provider", "comment", "location", "external", "collation"))
-"""What Spark itself notes of a table."""
+TABLE_PROVIDER: Final = "provider"
+"""The property that every table has, and no read or write."""
+
+TABLE_OPTIONS: Final = (
+    "a table of a catalog cannot have options: Spark would hand them to no later statement, and each would "
+    "fail. Use CREATE TEMPORARY VIEW ... USING sparklog OPTIONS (...), or leave OPTIONS out here and give "
+    "them with each statement, SELECT ... FROM name WITH (...)"
+)
 
 NO_OPTIONS: Final = (
     f"option '{BOOTSTRAP}' (or '{BOOTSTRAP_SHORT}') must be specified, and no option arrived. Spark hands "
@@ -94,7 +100,7 @@ class Options:
         """``passed_over`` are names that are known and have no effect on this side."""
         self._known = {name.lower(): name for name in known}
         self._passed_over = {name.lower() for name in passed_over}
-        self._given = _without_table_properties(given)
+        self._given = {name.lower(): text for name, text in given.items()}
         self._what = what
         if not self._given:
             raise ConfigError(NO_OPTIONS)
@@ -235,13 +241,15 @@ class Options:
 _SPARK_NAMES: Final = frozenset(name.lower() for name in SPARK_OPTIONS)
 
 
-def _without_table_properties(given: Mapping[str, str]) -> dict[str, str]:
-    """The options, by their names in lower case. A table's own properties, such as its owner, are none."""
-    named = {name.lower(): text for name, text in given.items()}
-    of_table = {
-        name.removeprefix(TABLE_PREFIX): text for name, text in named.items() if name.startswith(TABLE_PREFIX)
-    }
-    return of_table or {name: text for name, text in named.items() if name not in TABLE_PROPERTIES}
+def is_of_new_table(given: Mapping[str, str]) -> bool:
+    """Whether these are the properties of a table that Spark creates, not the options of a read.
+
+    ConfigError if the table has options.
+    """
+    names = {name.lower() for name in given}
+    if any(name.startswith(TABLE_PREFIX) for name in names):
+        raise ConfigError(TABLE_OPTIONS)
+    return TABLE_PROVIDER in names
 
 
 def _choice(name: str, text: str, choices: Iterable[str]) -> str:

@@ -223,6 +223,16 @@ def test_a_read_is_refused(
     case(wrong, "Spark read", refused(lambda: source.read(**options)), do)
 
 
+def test_a_table_with_options(source: Source, case: Case, refused: Refused) -> None:
+    given = {"subscribe": "t", "option.subscribe": "t", "provider": "sparklog", "owner": "me"}
+    case(
+        "`CREATE TABLE … USING sparklog OPTIONS (…)`",
+        "Spark read",
+        refused(source.source(given).schema),
+        "see [SQL](spark.md#sql)",
+    )
+
+
 def test_a_value_that_is_no_text(
     source: Source, brokers: InProcessCluster, case: Case, refused: Refused
 ) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyspark_sparklog.options import Options
+from pyspark_sparklog.options import Options, is_of_new_table
 from sparklog.model.errors import ConfigError
 
 KNOWN = ("startingOffsets", "failOnDataLoss", "maxTriggerDelay", "minPartitions")
@@ -82,23 +82,16 @@ def test_an_option_that_kafkas_clients_do_not_have_either_is_warned_of_once(
     ]
 
 
-def test_the_options_of_a_table_are_found_with_the_prefix_that_spark_gives_them() -> None:
-    assert options({"option.startingOffsets": "earliest"}).text("startingOffsets") == "earliest"
-    table = {
-        "owner": "me",
-        "my.property": "1",
-        "startingOffsets": "latest",
-        "option.startingOffsets": "latest",
-    }
-    assert options(table).text("startingOffsets") == "latest"
-    with pytest.raises(ConfigError, match="unknown option 'startingofset'"):
-        options({"option.startingOfset": "earliest"})
+def test_a_new_table_is_told_from_a_read_and_may_have_no_options() -> None:
+    assert not is_of_new_table({"subscribe": "t"})
+    assert is_of_new_table({"owner": "me", "Provider": "sparklog", "my.property": "1"})
+    with pytest.raises(ConfigError, match=r"cannot have options.*CREATE TEMPORARY VIEW.*WITH \(\.\.\.\)"):
+        is_of_new_table({"provider": "sparklog", "subscribe": "t", "option.subscribe": "t"})
 
 
-@pytest.mark.parametrize("properties", [{}, {"owner": "me", "provider": "sparklog"}])
-def test_a_table_whose_options_spark_kept_is_told_of_views(properties: dict[str, str]) -> None:
+def test_a_table_whose_options_spark_kept_is_told_of_views() -> None:
     with pytest.raises(ConfigError, match=r"no option arrived.*to no Python source: use a temporary view"):
-        options(properties)
+        options({})
 
 
 def test_what_spark_itself_hands_on_is_accepted() -> None:

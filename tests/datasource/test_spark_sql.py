@@ -85,8 +85,7 @@ def test_a_table_is_read_and_written_with_the_options_of_each_statement(
     cluster: InProcessCluster, options: dict[str, str], sql: Sql, spark: Any, tmp_path: Path
 ) -> None:
     cluster.create_topic("in-table")
-    listed = ", ".join(f"`{name}` '{text}'" for name, text in options.items())
-    sql(f"create table events using sparklog options ({listed})")
+    sql("create table events using sparklog")
     assert "value" in spark.table("events").columns
     each = ", ".join(f"`{name}` = '{text}'" for name, text in options.items())
     sql(f"insert into events with ({each}) (value) values (cast('a' as binary))")
@@ -117,12 +116,43 @@ def test_save_as_table_makes_a_table_that_is_written_in_the_same_statement(
     assert values(cluster, "new-table", 1) == ["a"]
 
 
+def test_a_lasting_view_upon_a_table_keeps_the_options_of_its_statement(
+    cluster: InProcessCluster, servers: str, sql: Sql, spark: Any
+) -> None:
+    cluster.create_topic("lasting")
+    cluster.produce("lasting", ["a"])
+    sql("create table logs using sparklog")
+    sql(f"create view lasting as select string(value) value from logs with ("
+        f"bootstrap.servers = '{servers}', subscribe = 'lasting')")  # fmt: skip
+    try:
+        assert [row.value for row in spark.newSession().sql("select value from lasting").collect()] == ["a"]
+    finally:
+        sql("drop view lasting")
+
+
+def test_a_table_with_columns_of_text_is_read_as_text(
+    cluster: InProcessCluster, servers: str, sql: Sql
+) -> None:
+    cluster.create_topic("text-table")
+    cluster.produce("text-table", [("k", "v")])
+    sql("create table as_text (key string, value string, topic string, partition int, offset bigint, "
+        "timestamp timestamp, timestampType int) using sparklog")  # fmt: skip
+    found = sql(f"select key, value from as_text with (bootstrap.servers = '{servers}', "
+                "subscribe = 'text-table', keyFormat = 'string', valueFormat = 'string')")  # fmt: skip
+    assert [tuple(row) for row in found.collect()] == [("k", "v")]
+
+
+NO_OPTIONS_OF_TABLES = "a table of a catalog cannot have options"
+OTHER_COLUMNS = "other columns of a table are refused"
 NOT_HANDED_ON = "Spark hands the options of a catalog's table to no Python source: use a temporary view"
 
 
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
+        ("create table made using sparklog options ({o})", NO_OPTIONS_OF_TABLES),
+        ("create table made using sparklog tblproperties ('option.topic' = 't')", NO_OPTIONS_OF_TABLES),
+        ("select * from foreign with (`bootstrap.servers` = 'localhost:1', subscribe = 't')", OTHER_COLUMNS),
         ("select * from refusing", NOT_HANDED_ON),
         ("insert into refusing (value) values (cast('a' as binary))", NOT_HANDED_ON),
         ("create table made using sparklog options ({o}) as select cast('a' as binary) value", NOT_HANDED_ON),
@@ -135,7 +165,8 @@ def test_what_spark_does_not_let_a_python_source_have_is_refused_with_the_reason
     statement: str, message: str, servers: str, sql: Sql
 ) -> None:
     o = f"bootstrap.servers '{servers}', subscribe 't', topic 't'"
-    sql(f"create table refusing using sparklog options ({o})")
+    sql("create table refusing using sparklog")
+    sql(f"create table foreign (x int) using sparklog options ({o})")
     sql(f"create temporary view view_x using sparklog options ({o})")
     with pytest.raises(PySparkException) as caught:
         sql(statement.format(o=o)).collect()
@@ -147,7 +178,7 @@ def test_calls_that_spark_does_not_let_a_python_source_have_are_refused_with_the
 ) -> None:
     options = f"options (bootstrap.servers '{servers}', subscribe 't', topic 't')"
     sql(f"create temporary view watched using sparklog {options}")
-    sql(f"create table kept using sparklog {options}")
+    sql("create table kept using sparklog")
     with pytest.raises(PySparkException, match="is not a temp view of streaming logical plan"):
         spark.readStream.table("watched")
     row = spark.sql(f"select {PLACE.format(value='b')}{REST}")

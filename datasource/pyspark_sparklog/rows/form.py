@@ -78,8 +78,9 @@ def refuse_other_schema(schema: Any, form: RowForm) -> None:
     expected = row_type(form)
     if schema != expected:
         raise ConfigError(
-            f"sparklog reads have a fixed schema, so .schema(...) is not allowed: leave it out and select or "
-            f"cast columns instead. Given: {schema.simpleString()}. Fixed: {expected.simpleString()}"
+            "sparklog reads have a fixed schema, so .schema(...) and other columns of a table are refused: "
+            f"leave them out and select or cast columns instead. Given: {schema.simpleString()}. "
+            f"Fixed: {expected.simpleString()}"
         )
 
 
