@@ -54,6 +54,11 @@ def test_a_query_has_the_group_that_the_user_names_or_none(
 ) -> None:
     cluster.create_topic("named-group")
     cluster.produce("named-group", ["a", "b"])
+    writer = read_stream("named-group", startingOffsets="earliest").writeStream.queryName("orders eu")
+    query = writer.format("noop").trigger(availableNow=True).start()
+    assert query.awaitTermination(WAIT_S)
+    by_name = f"sparklog-query-orders eu-{str(query.id)[:8]}"
+    until(lambda: offsets_of(cluster, by_name) == {0: 2}, "the offsets of the query with a name")
     named = read_stream("named-group", startingOffsets="earliest", reportAs="billing-stream")
     run(named, Batches(), tmp_path / "named")
     until(lambda: offsets_of(cluster, "billing-stream") == {0: 2}, "the offsets of the named group")

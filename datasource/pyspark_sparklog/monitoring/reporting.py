@@ -1,9 +1,10 @@
 """Offsets of streaming queries as those of a consumer group, so that Kafka's tools show them and their lag.
 
-The group is ``sparklog-query-<query id>``, or option ``reportAs``. Only tasks know the id of their query. One
-task of each micro-batch knows the ends of all partitions, and commits them while it begins to read. So the
-group shows the end of the micro-batch that runs, or ran last. Nothing reads these offsets back: a query goes
-on by its checkpoint.
+The group is ``sparklog-query-<name>-<eight digits of the id>``, for a query without a name
+``sparklog-query-<id>``, or option ``reportAs``. Only tasks know id and name of their query. One task of each
+micro-batch knows the ends of all partitions, and commits them while it begins to read. So the group shows the
+end of the micro-batch that runs, or ran last. Nothing reads these offsets back: a query goes on by its
+checkpoint.
 
 A thread of the process commits, so that no row waits for it. It ends when nothing is left to commit. Offsets
 that newer ones overtake are not committed. A cluster that refuses costs one warning in each process, and the
@@ -28,7 +29,11 @@ from sparklog.model.errors import ErrorCode, SparklogError
 QUERY_ID: Final = "sql.streaming.queryId"
 """The local property of a task that has the id of its streaming query."""
 
+DESCRIPTION: Final = "spark.job.description"
+"""The local property of a task that has its query's name, before a line with the id, in HTML."""
+
 GROUP_PREFIX: Final = "sparklog-query-"
+ID_DIGITS: Final = 8
 Commit = Callable[[str, Offsets], Refused]
 
 _logger: Final = logging.getLogger(__name__)
@@ -40,7 +45,16 @@ def group_of_task(report_as: str | None) -> str | None:
     query_id = None if context is None else context.getLocalProperty(QUERY_ID)
     if query_id is None:
         return None
-    return report_as or GROUP_PREFIX + query_id
+    if report_as is not None:
+        return report_as
+    name = _name_in(context.getLocalProperty(DESCRIPTION) or "", query_id)
+    return GROUP_PREFIX + (f"{name}-{query_id[:ID_DIGITS]}" if name else query_id)
+
+
+def _name_in(description: str, query_id: str) -> str:
+    """The query's name; empty if it has none, or if a description of the user's stands there."""
+    before, found, _ = description.partition(f"id = {query_id}")
+    return before.strip().removesuffix("<br/>").strip() if found else ""
 
 
 class Reporter:

@@ -89,16 +89,36 @@ def test_a_partition_that_is_gone_is_no_refusal(caplog: pytest.LogCaptureFixture
 
 
 @pytest.mark.parametrize(
-    ("query_id", "report_as", "group"),
-    [("7a", None, "sparklog-query-7a"), ("7a", "billing", "billing"), (None, "billing", None)],
+    ("description", "report_as", "group"),
+    [
+        (
+            "orders eu<br/>\nid = {id}<br/>\nrunId = 1<br/>\nbatch = 0",
+            None,
+            "sparklog-query-orders eu-6d1f39f2",
+        ),
+        ("id = {id}<br/>\nrunId = 1<br/>\nbatch = 0", None, "sparklog-query-{id}"),
+        ("words of the user", None, "sparklog-query-{id}"),
+        (None, None, "sparklog-query-{id}"),
+        ("orders<br/>\nid = {id}", "billing", "billing"),
+    ],
 )
-def test_the_group_has_the_querys_id_or_the_users_name(
-    query_id: str | None, report_as: str | None, group: str | None, monkeypatch: pytest.MonkeyPatch
+def test_the_group_has_the_querys_name_and_digits_of_its_id_or_what_the_user_says(
+    description: str | None, report_as: str | None, group: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    properties = {"sql.streaming.queryId": query_id}
+    query_id = "6d1f39f2-3b0e-4fd5-9d4c-3d7c0a5a2e11"
+    properties = {
+        "sql.streaming.queryId": query_id,
+        "spark.job.description": description and description.format(id=query_id),
+    }
     context = SimpleNamespace(getLocalProperty=properties.get)
     monkeypatch.setattr(module.TaskContext, "get", lambda: context)
-    assert group_of_task(report_as) == group
+    assert group_of_task(report_as) == group.format(id=query_id)
+
+
+def test_a_task_of_no_streaming_query_has_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = SimpleNamespace(getLocalProperty={}.get)
+    monkeypatch.setattr(module.TaskContext, "get", lambda: context)
+    assert group_of_task("billing") is None
 
 
 def test_outside_of_a_task_there_is_no_group() -> None:
