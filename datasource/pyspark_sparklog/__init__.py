@@ -1,11 +1,31 @@
-"""The Spark data source: ``spark.read.format("sparklog")`` and its siblings.
+"""The Spark data source ``format("sparklog")``, which Spark finds by itself.
 
-Spark finds an installed source by itself: it imports every top-level module named ``pyspark_…`` and registers
-its ``DefaultSource``. A module that fails to import hides *all* Python data sources. This module therefore
-imports only Spark's base class, and loads the others when they are needed.
+    servers = {"bootstrap.servers": "127.0.0.1:9092"}
+    rows = df.selectExpr("cast(id as string) as key", "to_json(to_variant_object(struct(*))) as value")
+    rows.write.format("sparklog").options(**servers, topic="events").mode("append").save()
 
-Options, rows and rules are those of Spark's Kafka connector, so that a job moves by changing
-``format("kafka")`` to ``format("sparklog")``. Each module's docstring names its differences.
+    events = spark.read.format("sparklog").options(**servers, subscribe="events", valueFormat="string")
+    events.load().show()                                  # spark.readStream for a stream
+
+Options have the names of Spark's Kafka connector, in any case.
+
+    both   bootstrap.servers (required), includeHeaders, and kafka.* of Kafka's clients
+    reads  subscribe, subscribePattern or assign (one of them is required); startingOffsets, endingOffsets,
+           startingTimestamp, endingTimestamp, startingOffsetsByTimestamp, endingOffsetsByTimestamp,
+           startingOffsetsByTimestampStrategy; keyFormat, valueFormat, keyFormat.errors, valueFormat.errors;
+           failOnDataLoss; minPartitions, maxRecordsPerPartition, bytesPerTask (batch);
+           maxOffsetsPerTrigger, minOffsetsPerTrigger, maxTriggerDelay, reportOffsets, reportAs (stream)
+    writes topic (or a column of that name), delivery, txnAppId, txnVersion
+
+Beside the source there are functions for streaming queries, ``lag``, ``lag_listener`` and ``progress``, and
+``register`` for sessions and threads that do not find the source.
+
+Every option, column and function:   docs/spark.md
+How rows become values:              docs/types.md
+What is refused, and what to do:     docs/bad-input.md
+
+Spark imports every top-level module named ``pyspark_…``, and one that fails hides *all* Python data sources.
+So this one imports Spark's base class alone, and the others when they are needed.
 """
 
 from collections.abc import Callable
@@ -14,6 +34,11 @@ from typing import Any, TextIO
 from pyspark.sql.datasource import DataSource
 
 __all__ = ["DefaultSource", "lag", "lag_listener", "progress", "register"]
+
+
+def __dir__() -> list[str]:
+    """What completion offers."""
+    return list(__all__)
 
 
 class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's has no types

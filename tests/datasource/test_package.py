@@ -1,18 +1,39 @@
 """Spark finds the package by itself, and importing it costs and breaks nothing."""
 
 import pkgutil
+import re
 import subprocess
 import sys
 
 from pyspark.sql.datasource import DataSource
 
 import pyspark_sparklog
+from pyspark_sparklog.option_names import READ_OPTIONS, WRITE_OPTIONS
+from tests.pages import DOCS
 
 
 def test_sparks_discovery_can_see_it() -> None:
     assert "pyspark_sparklog" in {module.name for module in pkgutil.iter_modules()}
     assert issubclass(pyspark_sparklog.DefaultSource, DataSource)
     assert pyspark_sparklog.DefaultSource.name() == "sparklog"
+
+
+def test_completion_offers_what_is_for_users_and_nothing_else() -> None:
+    import pyspark_sparklog.monitoring.lag  # whose room is an attribute from then on
+
+    assert dir(pyspark_sparklog) == sorted(pyspark_sparklog.__all__)
+
+
+def test_help_begins_with_an_example_every_option_and_three_links() -> None:
+    text = pyspark_sparklog.__doc__ or ""
+    assert '.format("sparklog")' in text.partition("Options have")[0]
+    names = set(re.findall(r"[\w.]+", text))
+    quiet = {"groupIdPrefix", "kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries",
+             "fetchOffset.retryIntervalMs", "kafka.bootstrap.servers"}  # fmt: skip
+    assert {*READ_OPTIONS, *WRITE_OPTIONS} - names == quiet
+    links = re.findall(r"docs/\w[\w-]*\.md", text)
+    assert len(links) == 3
+    assert all((DOCS.parent / link).exists() for link in links)
 
 
 def test_importing_it_loads_nothing_of_ours_but_itself() -> None:
