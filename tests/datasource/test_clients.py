@@ -9,6 +9,8 @@ import pytest
 from pyspark_sparklog import clients
 from pyspark_sparklog.clients import cluster_client
 from pyspark_sparklog.options import ConnectionOptions
+from sparklog.client import retry
+from sparklog.client.errors import ClientClosed
 
 CONNECTION = ConnectionOptions(
     bootstrap_servers="127.0.0.1:1", client_id="test", request_timeout_ms=1_000, retry_timeout_ms=1_000
@@ -55,3 +57,18 @@ def test_the_hook_runs_at_a_real_fork() -> None:
     assert os.read(read_end, 1) == b"1"
     os.close(read_end)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_brokers_that_do_not_answer_are_told_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(retry, "TOLD_AFTER_S", 0.0)
+    client = cluster_client(replace(CONNECTION, retry_timeout_ms=60_000))
+    monkeypatch.setattr(client, "_tell", lambda line: (clients._warn(line), client.close()))
+    with pytest.raises(ClientClosed):
+        client.metadata()
+    assert [message.partition(" has")[0] for message in caplog.messages] == ["no broker of 127.0.0.1:1"]
+
+
+def test_every_client_tells_its_user() -> None:
+    assert cluster_client(CONNECTION)._tell is clients._warn
