@@ -31,7 +31,7 @@ TESTS_OF_THE_PROOF = $(filter-out $(SEEDS_OF_THE_PROOF),$(shell grep -rlE 'mark\
 # Brokers, workers and tests are many processes. Without bytecode on disk each of them compiles the package once more.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test spark-classes older-spark older-sample bytecode proof simulate fuzz lint bench clients remote chaos setup clean
+.PHONY: demo test spark-classes older-spark older-sample bytecode proof simulate fuzz lint bench clients remote chaos dist setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -45,6 +45,7 @@ help:
 	@echo "make chaos  faults upon real processes for an hour, and every long proof (docs/chaos.md)"
 	@echo "make clients   other people's clients and tools, unchanged, upon three brokers (docs/clients.md)"
 	@echo "make remote remote stores upon real HDFS and a second S3 server (docs/remote-stores.md)"
+	@echo "make dist   the wheel and the sdist in dist/, checked, and tried in an empty environment (docs/installing.md)"
 	@echo "make bench  the figures of benchmarks/RESULTS.md, beside Apache Kafka where it can be had"
 
 $(STAMP): pyproject.toml constraints.txt scripts/setup
@@ -119,6 +120,9 @@ chaos: $(STAMP)
 	$(PYTHON) -m crash_points
 	$(PYTHON) -m crash_points.real_power_cuts || [ $$? = 3 ] # 3: it has said why it is not run
 	$(PYTHON) tests/proof/chaos/run.py $(CHAOS_OPTIONS)
+
+dist: $(STAMP)
+	@./scripts/dist $(PYTHON)
 
 clean:
 	rm -rf $(VENV) $(OLDER_VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
