@@ -119,6 +119,7 @@ chaos: $(STAMP)
 	$(PYTHON) -m pytest -m chaos
 	$(PYTHON) -m crash_points
 	$(PYTHON) -m crash_points.real_power_cuts || [ $$? = 3 ] # 3: it has said why it is not run
+	$(PYTHON) -m chaos.order
 	$(PYTHON) tests/proof/chaos/run.py $(CHAOS_OPTIONS)
 
 dist: $(STAMP)

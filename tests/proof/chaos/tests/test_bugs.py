@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.bugs import BUGS, put_in
+from chaos.bugs import BUGS, OF_ORDER, put_in
 from chaos.command import parsed
 from chaos.machines import walls
 from chaos.machines.walls import WalledPlaces
@@ -25,7 +25,7 @@ def test_each_is_a_mutant_of_the_simulation_with_faults_that_there_are() -> None
         assert set(bug.faults) <= kinds
 
 
-@pytest.mark.parametrize("name", BUGS)
+@pytest.mark.parametrize("name", [*BUGS, "+".join(OF_ORDER)])
 def test_each_leaves_the_simulated_zookeeper_alone(name) -> None:
     """As there is none: in a process of its own, which has it for good."""
     code = f"from chaos.bugs import put_in; put_in({name!r})"

@@ -107,6 +107,18 @@ def test_requests_vanish_in_a_connection_that_hangs_until_one_has_waited_for_too
     assert (asked.served, asked.answers) == (1, 1)
 
 
+def test_a_host_refuses_once_its_process_is_dead_not_while_paused_or_out_of_reach(asked) -> None:
+    process = asked.network.hosts["server"].process
+    assert not asked.network.refuses("caller", "server")
+    process.pause()
+    assert not asked.network.refuses("caller", "server")
+    process.is_alive = False
+    assert asked.network.refuses("caller", "server")
+    assert asked.network.refuses("caller", "where nobody ever listened")
+    asked.network.weather("server", "caller").is_cut += 1
+    assert not asked.network.refuses("caller", "server")
+
+
 @pytest.mark.parametrize("is_bound", [True, False])
 def test_messages_in_flight_to_a_process_do_not_reach_its_successor(is_bound) -> None:
     """The next one would reset a connection that it knows nothing of."""
