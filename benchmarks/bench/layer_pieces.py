@@ -24,7 +24,7 @@ from pyspark_sparklog.rows.form import RowForm
 from pyspark_sparklog.rows.placed import put_together, with_place
 from pyspark_sparklog.writer import WRITTEN_COLUMNS
 from pyspark_sparklog.writing.row_sizes import row_sizes
-from sparklog.client.partitioner import split_by_partition
+from sparklog.client.partitioning.partitioner import split_by_partition
 from sparklog.model.ids import TopicPartition
 from sparklog.network.clock import SystemClock
 from sparklog.network.inbound import FrameReceiver

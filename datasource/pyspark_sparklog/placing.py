@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pyspark_sparklog.writing.row_sizes import Int64s
-from sparklog.client.partitioner import Int32s, positive_hashes, split_by_partition
+from sparklog.client.partitioning.partitioner import Int32s, positive_hashes, split_by_partition
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import topic_name_problem
 from sparklog.records.bridge import nulls_of, values_of

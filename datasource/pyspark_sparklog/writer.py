@@ -36,7 +36,7 @@ from pyspark_sparklog.writing.row_sizes import row_sizes
 from sparklog.client.admin import Admin
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata import TopicMetadata
-from sparklog.client.partitioner import split_by_partition
+from sparklog.client.partitioning.partitioner import split_by_partition
 from sparklog.client.transactions.writes.coordinator import check_served
 from sparklog.client.transactions.writes.driver import Commit, abort_write, commit_write
 from sparklog.client.transactions.writes.errors import AlreadyCommitted

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.partitioner import Partitioner
+from sparklog.client.partitioning.partitioner import Partitioner
 from sparklog.client.producer import BatchProducer, Delivered
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
-from sparklog.client.partitioner import partition_for_key
+from sparklog.client.partitioning.partitioner import partition_for_key
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 

@@ -5,7 +5,7 @@ import pytest
 
 from pyspark_sparklog.placing import STICKY_BYTES, PartitionChoice, rows_by_topic
 from pyspark_sparklog.writing.row_sizes import row_sizes
-from sparklog.client.partitioner import partition_for_key
+from sparklog.client.partitioning.partitioner import partition_for_key
 from sparklog.model.errors import SparklogError
 
 

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Producer
 
 import pyspark_sparklog
 from pyspark_sparklog.rows.form import RowForm, row_type
-from sparklog.client.partitioner import partition_for_key
+from sparklog.client.partitioning.partitioner import partition_for_key
 from sparklog.testing import InProcessCluster
 
 pytestmark = pytest.mark.integration

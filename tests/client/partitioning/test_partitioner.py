@@ -4,8 +4,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sparklog.client.murmur2 import murmur2
-from sparklog.client.partitioner import Partitioner, partition_for_key, positive_hashes, split_by_partition
+from sparklog.client.partitioning.murmur2 import murmur2
+from sparklog.client.partitioning.partitioner import (
+    Partitioner,
+    partition_for_key,
+    positive_hashes,
+    split_by_partition,
+)
 
 # From Apache Kafka's UtilsTest.testMurmur2, as signed ints.
 JAVA_VECTORS = {

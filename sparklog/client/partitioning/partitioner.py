@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparklog.client.murmur2 import Int64s, murmur2_column, positive_murmur2
+from sparklog.client.partitioning.murmur2 import Int64s, murmur2_column, positive_murmur2
 from sparklog.records.bridge import nulls_of, numbers
 
 Int32s = npt.NDArray[np.int32]
