@@ -142,11 +142,10 @@ def existing_topic(cluster: ClusterClient, name: str, options: WriteOptions) -> 
         cluster.metadata([name], max_age_ms=0)
         return cluster.topic(name, timeout_ms=options.topic_wait_ms)
     except KafkaError as error:
-        raise KafkaError(
-            error.code,
-            f"cannot write to topic {name!r}: {error.message}; create it, or allow the brokers to "
-            "(auto.create.topics.enable)",
-        ) from error
+        remedy = "; create it, or allow the brokers to (auto.create.topics.enable)"
+        if error.code not in UNKNOWN_TOPIC:
+            remedy = ""
+        raise KafkaError(error.code, f"cannot write to topic {name!r}: {error.message}{remedy}") from error
 
 
 def write_task(

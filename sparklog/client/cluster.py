@@ -127,7 +127,7 @@ class ClusterClient:
         while topic is None or topic.error_code is not ErrorCode.none:
             code = ErrorCode.unknown_topic_or_partition if topic is None else topic.error_code
             if not code.retriable:
-                raise KafkaError(code, f"topic {name!r} at {self.bootstrap_servers}")
+                raise self._topic_error(code, name)
             backoff.pause(partial(self._topic_error, code, name))
             topic = self._fetch_metadata([name], self.deadline()).topics.get(name)
         return topic
@@ -463,6 +463,12 @@ class ClusterClient:
                 raise self._topic_error(code, topic_partition.topic)
 
     def _topic_error(self, code: ErrorCode, name: str) -> KafkaError:
+        if code is ErrorCode.invalid_replication_factor:  # a topic that metadata were to create
+            return KafkaError(
+                code,
+                f"topic {name!r} cannot be created at {self.bootstrap_servers}: fewer brokers live than "
+                "default.replication.factor says; start the missing ones, or create it with fewer replicas",
+            )
         if code not in _UNKNOWN:
             return KafkaError(code, f"topic {name!r} at {self.bootstrap_servers}")
         return KafkaError(code, f"there is no topic {name!r} in the cluster at {self.bootstrap_servers}")

@@ -189,7 +189,7 @@ def _as_json(
 
 COMMAND = Command(
     name="status",
-    summary="which brokers live, and whether partitions are well",
+    summary="which brokers live, and whether partitions and disks are well",
     add_arguments=add_arguments,
     run=run,
     examples=(
