@@ -59,7 +59,7 @@ class Reports:
         keys = [(int(report["batchId"]), str(report["timestamp"])) for report in reports]
         first = keys.index(self._last) + 1 if self._last in keys else 0
         for report in reports[first:]:
-            self.rows += int(report["numInputRows"])
+            self.rows += _rows_of(report)
             for number, source in enumerate(report["sources"]):
                 self._note(number, source)
         if keys:
@@ -103,11 +103,17 @@ def _distance(starts: Offsets, ends: Offsets) -> int:
     return sum(max(end - starts.get(place, 0), 0) for place, end in ends.items())
 
 
+def _rows_of(report: Report) -> int:
+    """The rows of all sources; over Spark Connect a report has no sum of them."""
+    rows = report["numInputRows"]
+    return sum(source["numInputRows"] for source in report["sources"]) if rows is None else int(rows)
+
+
 def _start_of(source: Mapping[str, Any]) -> Offsets:
     """Where a report's micro-batch began; the end of a query's first one carries it."""
     end = json.loads(source["endOffset"])
     initial = initial_of_json(end)
     if initial is not None:
         return initial
-    start = source["startOffset"]
-    return offsets_of_json(end if start is None else json.loads(start))
+    start = json.loads(source["startOffset"] or "null")  # over Spark Connect none is the text null
+    return offsets_of_json(end if start is None else start)

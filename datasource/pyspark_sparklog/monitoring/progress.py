@@ -11,11 +11,18 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, StreamingQueryException
 
 from pyspark_sparklog.monitoring.figures import Reports
 from pyspark_sparklog.monitoring.pictures import Picture
+
+try:
+    from py4j.protocol import Py4JError
+except ImportError:  # a client of Spark Connect alone has no JVM
+
+    class Py4JError(Exception):  # type: ignore[no-redef]
+        """Is never raised there."""
+
 
 LOOK_INTERVAL_S: Final = 1.0
 """Spark keeps a hundred reports, which is more than a query makes meanwhile."""

@@ -36,6 +36,25 @@ def test_rows_are_counted_once_however_often_a_report_is_seen() -> None:
     assert reports.figures().rows == 25
 
 
+def test_reports_over_spark_connect_have_no_sum_and_none_as_text() -> None:
+    """There ``report["numInputRows"]`` is None, and the start of a query's first micro-batch is ``null``."""
+    (source,) = FIRST["sources"]
+    sources = [{**source, "startOffset": "null", "numInputRows": 12}, {**source, "numInputRows": 8}]
+    reports = Reports()
+    reports.on_reports([{**FIRST, "numInputRows": None, "sources": sources}], 0)
+    assert reports.figures().rows == 20
+    end = offsets_to_json({T0: 7}, topic_ids=IDS)
+    bare = {
+        "startOffset": "null",
+        "endOffset": json.dumps(end),
+        "latestOffset": json.dumps(end),
+        "numInputRows": 0,
+    }
+    restarted = Reports()
+    restarted.on_reports([{**FIRST, "numInputRows": None, "sources": [bare]}], 0)
+    assert restarted.figures() == Figures(0, 0.0, 0, 1.0)
+
+
 def test_idle_reports_of_the_last_micro_batch_count_as_reports_of_their_own() -> None:
     reports = Reports()
     reports.on_reports([FIRST], 0)
