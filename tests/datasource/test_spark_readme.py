@@ -20,7 +20,8 @@ WAIT = re.compile(r"^query\.awaitTermination\(.*$", re.MULTILINE)
 
 def run(text: str, spark: Any, cluster: InProcessCluster, **names: Any) -> dict[str, Any]:
     """Run a block; its topics' data of other tests does not disturb it."""
-    given = {"spark": spark, "servers": cluster.bootstrap_servers, **names}
+    servers = cluster.bootstrap_servers
+    given = {"spark": spark, "servers": servers, "brokers": {"bootstrap.servers": servers}, **names}
     own = WAIT.sub("", SERVERS.sub("", text))
     exec(compile(own, str(README), "exec"), given)
     return given
