@@ -28,6 +28,7 @@ from sparklog.core.replication.follower import Follower
 from sparklog.core.replication.leader import Leader
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.core.transaction.transactions import Transactions
+from sparklog.core.transaction.verification import Verifications
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.time import MonotonicMs
@@ -89,12 +90,15 @@ class Replica:
         self.events.note(f"leader {state.leader} in epoch {state.leader_epoch}, ISR {list(state.isr)}")
         stays = self.leader if state.leader == self.broker_id else None
         outlasting = [] if stays is None else stays.produces.take_outlasting(self.marks.log_end_offset)
+        verifications = Verifications()
+        if stays is not None and state.leader_epoch == stays.leader_epoch + 1:
+            verifications = stays.verifications  # nobody else led in between, and appended a marker
         actions = self._leave_role()
         self.leader_epoch = state.leader_epoch
         if state.leader == self.broker_id:
             awaits_history = has_store and self._has_nothing_since_loss(state)
             return actions + self._lead(
-                state, broker_epoch, now_ms, outlasting, awaits_history=awaits_history
+                state, broker_epoch, now_ms, outlasting, verifications, awaits_history=awaits_history
             )
         self.role = Follower(
             state.leader, state.leader_epoch, self.marks, self.epochs, lost_in_epoch=state.lost_in_epoch
@@ -183,6 +187,7 @@ class Replica:
         broker_epoch: BrokerEpoch,
         now_ms: MonotonicMs,
         outlasting: Iterable[tuple[int, int]],
+        verifications: Verifications,
         *,
         awaits_history: bool,
     ) -> list[Action]:
@@ -196,6 +201,7 @@ class Replica:
             now_ms=now_ms,
             awaits_history=awaits_history,
         )
+        self.role.verifications = verifications
         # The epoch begins before anything is appended in it (KAFKA-7415).
         begin = AssignEpoch(state.leader_epoch, self.marks.log_end_offset)
         announced = BeganLeading(state.leader_epoch)

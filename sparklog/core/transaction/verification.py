@@ -10,7 +10,8 @@ transaction. The batch waits meanwhile, without a thread, and not in this machin
 
 A *guard* stands for one attempt. It is void once a marker of the producer was appended, because the answer
 of the coordinator may be about the transaction that the marker ended (KAFKA-14402); once the leader epoch
-ends; and when a newer epoch of the producer begins an attempt. After the first batch the transaction is open
+ends, unless the same replica leads the next, because another leader may append a marker; and when a newer
+epoch of the producer begins an attempt. After the first batch the transaction is open
 in the log, and no guard is needed until its marker. Attempts of one producer epoch share their guard: any of
 their batches may come to be the first.
 
@@ -29,7 +30,7 @@ ATTEMPT_MAX_MS: Final = 300_000
 
 @dataclass(slots=True, eq=False)
 class VerificationGuard:
-    """One attempt of one producer in one partition and leader epoch. Guards are compared by identity."""
+    """One attempt of one producer in one partition. Guards are compared by identity."""
 
     producer_id: ProducerId
     producer_epoch: int
@@ -41,7 +42,7 @@ class VerificationGuard:
 
 @dataclass(slots=True)
 class Verifications:
-    """The attempts under way in one partition; the object lives for one leader epoch."""
+    """The attempts under way in one partition; the object lives while the same replica leads, over epochs."""
 
     _attempts: dict[ProducerId, tuple[VerificationGuard, MonotonicMs]] = field(default_factory=dict)
     """The guard in force of each producer, and when its last attempt began."""

@@ -185,6 +185,14 @@ class TestVerification:
         leader.harness.told(leader=1, epoch=6)
         assert self.append(leader, batch, guard) is ErrorCode.invalid_txn_state
 
+    @pytest.mark.parametrize(("epoch", "answer"), [(5, ErrorCode.none), (6, ErrorCode.invalid_txn_state)])
+    def test_a_guard_holds_at_a_leader_that_leads_the_next_epoch_too(self, leader, epoch, answer) -> None:
+        """As when a follower has left. In an epoch that it did not hear of, another may have led."""
+        batch = leader.batch(7, 0)
+        guard = self.begin(leader, batch)
+        leader.harness.told(leader=1, epoch=epoch)
+        assert self.append(leader, batch, guard) is answer
+
     def test_the_first_of_two_batches_that_were_verified_together_lets_both_in(self, leader) -> None:
         first, second = leader.batch(7, 0), leader.batch(7, 1)
         guard = self.begin(leader, first)
