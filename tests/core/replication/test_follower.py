@@ -261,3 +261,11 @@ def test_it_is_in_no_doubt_with_all_on_its_disk_or_with_records_since_the_loss()
     whole = behind_a_history(lost_in_epoch=5)
     whole.marks.log_start_offset = 12
     assert not whole.is_front_in_doubt
+
+
+def test_a_log_of_which_the_store_has_all_begins_anew_where_its_leader_has_deleted_that() -> None:
+    """Else its leader refuses its epoch for ever: no record of that is left there."""
+    marks = Watermarks(0, 10, 10, local_start_offset=10)
+    follower = Follower(BrokerId(1), LeaderEpoch(6), marks, EpochHistory.of([(0, 0)]))
+    assert follower.on_leader_offsets(10, 10) == [RestartAt(10)]
+    assert follower_with(start=10, end=10, history=((0, 10),)).on_leader_offsets(10, 10) == []
