@@ -40,6 +40,8 @@ def begin_anew(
     """
     known = EpochHistory([EpochEntry(LeaderEpoch(epoch), Offset(start)) for epoch, start in epochs])
     known.truncate_to(end_offset)
+    # Records before the first epoch were deleted before the last copy, although the head may not say so yet.
+    log_start_offset = max(log_start_offset, known.entries[0].start_offset if known.entries else 0)
     known.trim_to(log_start_offset)
     history = EarlierHistory(log_start_offset, tuple(known.entries))
     return Beginning(end_offset, history, without_open_transactions(producers.before(end_offset)))

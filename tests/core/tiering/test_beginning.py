@@ -89,3 +89,10 @@ def test_a_transaction_whose_marker_was_lost_holds_back_no_reader() -> None:
     assert producers.transactions.first_open() is None
     assert not producers.producers[7].in_transaction
     producers.check_invariants()
+
+
+def test_records_that_were_deleted_before_the_last_copy_do_not_return() -> None:
+    """The copying leader's log had begun at 300; the head said 100 still."""
+    beginning = begin_anew(720, 100, ((4, 300),), ProducerStates())
+    assert beginning.history.log_start_offset == 300
+    assert beginning.history.epochs == ((4, 300),)

@@ -69,7 +69,7 @@ NO_DISK_LEFT: Final = 0.025
 NO_DISK_LEFT_WITH_STORE: Final = 0.25
 """Shares of the seeds without and with a store in which all disks go: about as many seeds of each."""
 
-ALL_DISKS_GO_WITH_STORE: Final = False
+ALL_DISKS_GO_WITH_STORE: Final = True
 """Whether all disks go in seeds with a store, too: a history outlives them once it counts as a replica."""
 
 STORE_AWAY: Final = 0.4
