@@ -7,11 +7,12 @@ from typing import Any, Final
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.mutants.transactions import ONE_COORDINATOR
 from simulation.plans.faults import Hunt
+from simulation.plans.plots.lost_disks import ISR_LOSES_ITS_DISKS
 from sparklog.broker.partition.producer_gate import ProducerGate
 from sparklog.core.coordinator.actions import Action, Reply, StateRecord, Tell, Token
 from sparklog.core.coordinator.state_machine import Now
 from sparklog.core.transaction.verification import VerificationGuard, Verifications
-from sparklog.core.write_coordinator import deadlines, ending, write_shard
+from sparklog.core.write_coordinator import deadlines, ending, replay, write_shard
 from sparklog.core.write_coordinator.app import App, Change
 from sparklog.core.write_coordinator.records import Head
 from sparklog.core.write_coordinator.replay import Replay
@@ -19,8 +20,8 @@ from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
 from sparklog.core.write_coordinator.responses import EndedWrite
 from sparklog.core.write_coordinator.states import AppState
 from sparklog.core.write_coordinator.write_shard import WriteShard
-from sparklog.model.ids import ProducerId
-from sparklog.model.write_ids import is_of_a_write, write_and_member
+from sparklog.model.ids import LeaderEpoch, ProducerId
+from sparklog.model.write_ids import LOST_MEMBERS_MAX, is_of_a_write, write_and_member
 
 
 def _markers_go_out_before_the_commit_is_prepared(switch: Switch) -> None:
@@ -189,6 +190,15 @@ def _aborted_writes_get_no_markers(switch: Switch) -> None:
     switch.method(App, "markers_due", markers_due)
 
 
+def _numbers_are_left_out_behind_the_known(switch: Switch) -> None:
+    """Each new coordinator leaves out the same numbers behind the last member that it knows."""
+
+    def first_number(behind_known: int, opened_in: LeaderEpoch, leader_epoch: LeaderEpoch) -> int:
+        return behind_known + LOST_MEMBERS_MAX
+
+    switch.instead(replay, "first_number", first_number)
+
+
 WRITES: Final[tuple[Mutant, ...]] = (
     Mutant(
         "markers-go-out-before-the-commit-is-prepared",
@@ -286,5 +296,13 @@ WRITES: Final[tuple[Mutant, ...]] = (
         20,
         _aborted_writes_get_no_markers,
         Hunt(kinds=("kill broker",), writes=1.0),
+    ),
+    Mutant(
+        "numbers-are-left-out-behind-the-known",
+        "bug log B83",
+        "a task's rows are taken for those of a lost one, and are nowhere",
+        40,
+        _numbers_are_left_out_behind_the_known,
+        Hunt(plot=ISR_LOSES_ITS_DISKS, settings={"min.insync.replicas": "1"}, writes=1.0),
     ),
 )
