@@ -2,24 +2,34 @@
 
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self, TypeVar
 
 import pytest
 
-from tests.interop.clients import CACHE, why_missing
+from tests.interop.clients import CACHE, HERE, why_missing
+from tests.interop.kafka_jars import OPTIONS
+from tests.waiting import until
 
 pytestmark = [pytest.mark.clients, pytest.mark.integration, pytest.mark.timeout(400)]
 
 PROGRAM_SECONDS = 120
+QUIET_MS = 3_000
+"""For so long a topic is read, unless as much as is wanted is there sooner."""
+MOST = 1_000_000
+
+T = TypeVar("T")
 
 
 @pytest.fixture
 def values(reference) -> Callable[[str], list[str]]:
     """The values that librdkafka reads of a topic's partition 0, of committed transactions alone."""
 
-    def read(topic: str, count: int) -> list[str]:
-        found = reference.read(topic=topic, partition=0, start="earliest", count=count, committed=True)
-        return [one["value"] for one in found]
+    def read(topic: str, count: int = MOST) -> list[str]:
+        wanted = {"partition": 0, "start": "earliest", "count": count, "timeout_ms": QUIET_MS}
+        return [one["value"] for one in reference.read(topic=topic, committed=True, **wanted)]
 
     return read
 
@@ -34,8 +44,94 @@ def test_platformatic_kafka_with_four_idempotent_producers(target, topic, group,
     assert done.returncode == 0, done.stderr
     wanted = sorted(f"{producer}-{nth}" for producer in range(4) for nth in range(400))
     assert sorted(json.loads(done.stdout)["read"]) == wanted
-    in_log = values(topic, len(wanted))
+    in_log = values(topic)
     assert sorted(in_log) == wanted
     for producer in range(4):
         of_one = [value for value in in_log if value.startswith(f"{producer}-")]
         assert of_one == [f"{producer}-{nth}" for nth in range(400)], "its order"
+
+
+# Apache Kafka's own programs
+
+
+@pytest.fixture
+def java_program(tmp_path) -> Iterator[Callable[..., "Program"]]:
+    """Starts a class of Kafka's programs, or of ours that uses them; all end with the case."""
+    jars = CACHE / "programs"
+    if (why := why_missing(jars)) is not None:
+        pytest.skip(why)
+    with ExitStack() as closing:
+
+        def start(main: str, *arguments: object) -> Program:
+            classes = f"{HERE}/java:{jars}/classes:{jars}/*"
+            line = ["env", "-u", "JDK_JAVA_OPTIONS", "java", *OPTIONS, "-cp", classes, main]
+            log = tmp_path / f"{main.rpartition('.')[2]}-{len(list(tmp_path.glob('*.log')))}.log"
+            return closing.enter_context(Program([*line, *map(str, arguments)], log))
+
+        yield start
+
+
+class Program:
+    """A process whose output goes to ``log``; it is killed at the end, if it has not ended."""
+
+    def __init__(self, line: list[str], log: Path) -> None:
+        self.log = log
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(line, stdout=output, stderr=subprocess.STDOUT)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def kill(self) -> None:
+        """As a power cut of this process alone: SIGKILL."""
+        self._process.kill()
+        self._process.wait()
+
+    def waited(self, condition: Callable[[], T]) -> T:
+        """The first true value of ``condition``, while the program lives."""
+
+        def value() -> T:
+            assert self._process.poll() is None, self.output()
+            return condition()
+
+        return until(value, self.output, PROGRAM_SECONDS)
+
+    def output(self) -> str:
+        return self.log.read_text()[-4_000:]
+
+
+def test_kafka_streams_exactly_once_in_two_processes(target, java_program, reference, make_topic, tmp_path):
+    """Counts of each key; one process is killed in the middle, and the other one takes its partitions."""
+    source, sink = make_topic(2), make_topic(1)
+    arguments = (target.bootstrap_servers, f"counts-of-{source}", source, sink)
+    killed, other = (java_program("Counts", *arguments, tmp_path / name) for name in ("one", "two"))
+    keys, rounds = [f"key-{number}" for number in range(20)], 50
+
+    def write() -> None:
+        for nth in range(rounds):
+            records = [{"key": key, "value": str(nth), "partition": n % 2} for n, key in enumerate(keys)]
+            reference.produce(topic=source, records=records)
+
+    def committed_end() -> int:
+        return reference.offsets(topic=sink, partition=0)["latest"]
+
+    write()
+    other.waited(committed_end)
+    killed.kill()
+    write()
+    wanted = 2 * rounds * len(keys)
+    other.waited(lambda: len(counts_in(reference, sink, wanted)) == wanted)
+    counts: dict[str, list[int]] = {key: [] for key in keys}
+    for key, count in counts_in(reference, sink):
+        counts[key].append(int(count))
+    assert counts == {key: list(range(1, 2 * rounds + 1)) for key in keys}
+
+
+def counts_in(reference, sink, count: int = MOST) -> list[tuple[str, str]]:
+    """The keys and counts of committed transactions."""
+    wanted = {"partition": 0, "start": "earliest", "count": count, "timeout_ms": QUIET_MS}
+    found = reference.read(topic=sink, committed=True, **wanted)
+    return [(one["key"], one["value"]) for one in found]
