@@ -199,8 +199,8 @@ class Follower:
         The follower truncates only if the leader's log ends before its own, and restarts only if the logs
         share no record, or if it lacks what the leader's disk begins with and the store may lack it, too: an
         ISR member must have all of it. A leader whose log has grown meanwhile must not cost the follower its
-        log (KAFKA-2143). A log whose records are in the remote store alone restarts, too, where the leader has
-        deleted those: else it would report records that the leader's epochs no longer show.
+        log (KAFKA-2143). A log whose records are in the remote store alone restarts, too, where the leader
+        has deleted those: else it would report records that the leader's epochs no longer show.
         """
         start, end = self.marks.local_start_offset, self.marks.log_end_offset
         has_nothing_of_ours = leader_start > end or leader_start == end > self.marks.log_start_offset
