@@ -109,14 +109,16 @@ def _is_explained(
 def check_producers_at_rest(truth: PartitionTruth, view: ReplicaView) -> None:
     """Of a log that begins behind a history: it knows all that a replay of the whole says. (One that lost its
     end meanwhile may know less of what was before it began anew, which had been answered by then; and so may
-    one that an election made the truth before all had come of which its leader told it, and who follows it.)
+    one that an election made the truth before all had come of which its leader told it, and who follows it.
+    Where nobody allowed or demanded that election, a log that began anew knows at least the last batch.)
     """
     if view.log is None or view.history_start >= view.log_start or view.was_cut:
         return
     for producer, (_, batches) in _replay(history_of(truth, view)).items():
         known = _remembered(view.log.producers.producers.get(ProducerId(producer)), view.history_start)
         there = batches[-BATCHES_KEPT:]
-        is_excused = truth.lossy_epoch >= 0 and _lacks_only_older(known, batches, view.log_start)
+        may_lack = truth.lossy_epoch >= 0 and (bool(known) or truth.was_allowed)
+        is_excused = may_lack and _lacks_only_older(known, batches, view.log_start)
         if known[-len(there) :] != there and not is_excused:
             raise Violation(
                 "ProducersAreAsTheLogSays",

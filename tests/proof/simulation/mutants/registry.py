@@ -12,6 +12,7 @@ from simulation.mutants.epochs import EPOCHS
 from simulation.mutants.failover import FAILOVER
 from simulation.mutants.follower import FOLLOWER
 from simulation.mutants.groups import GROUPS
+from simulation.mutants.histories import HISTORIES
 from simulation.mutants.identities import IDENTITIES
 from simulation.mutants.isr import ISR
 from simulation.mutants.leader import LEADER
@@ -45,6 +46,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *WRITES,
     *CUTS,
     *TIERING,
+    *HISTORIES,
 )
 
 
