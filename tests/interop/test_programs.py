@@ -2,12 +2,15 @@
 
 import json
 import subprocess
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self, TypeVar
 
 import pytest
+from bench.machine import free_ports
 
 from tests.interop.clients import CACHE, HERE, why_missing
 from tests.interop.kafka_jars import OPTIONS
@@ -106,8 +109,16 @@ class Program:
 def test_kafka_streams_exactly_once_in_two_processes(target, java_program, reference, make_topic, tmp_path):
     """Counts of each key; one process is killed in the middle, and the other one takes its partitions."""
     source, sink = make_topic(2), make_topic(1)
-    arguments = (target.bootstrap_servers, f"counts-of-{source}", source, sink)
+    application = f"counts-of-{source}"
+    arguments = (target.bootstrap_servers, application, source, sink)
     killed, other = (java_program("Counts", *arguments, tmp_path / name) for name in ("one", "two"))
+
+    def both_have_work() -> bool:
+        told = reference.describe_group(group=application)
+        members = [bool(member["assignment"]) for member in told["members"]]
+        return told["state"] == "Stable" and members == [True, True]
+
+    other.waited(both_have_work)
     keys, rounds = [f"key-{number}" for number in range(20)], 50
 
     def write() -> None:
@@ -135,3 +146,69 @@ def counts_in(reference, sink, count: int = MOST) -> list[tuple[str, str]]:
     wanted = {"partition": 0, "start": "earliest", "count": count, "timeout_ms": QUIET_MS}
     found = reference.read(topic=sink, committed=True, **wanted)
     return [(one["key"], one["value"]) for one in found]
+
+
+def test_kafka_connect_with_an_exactly_once_source(target, java_program, topic, group, values, tmp_path):
+    """Lines of a file; the worker is killed in the middle, and another one goes on where it was."""
+    lines, port = tmp_path / "lines.txt", free_ports(1)
+    settings = {
+        "bootstrap.servers": target.bootstrap_servers,
+        "group.id": group,
+        "config.storage.topic": f"{group}-configs",
+        "offset.storage.topic": f"{group}-offsets",
+        "status.storage.topic": f"{group}-status",
+        "offset.flush.interval.ms": 100,
+        "session.timeout.ms": 6_000,
+        "heartbeat.interval.ms": 1_000,
+        "scheduled.rebalance.max.delay.ms": 0,
+        "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+        "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+        "exactly.once.source.support": "enabled",
+        "listeners": f"http://127.0.0.1:{port}",
+    }
+    worker = properties(tmp_path / "worker.properties", settings)
+    connector = {
+        "connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector",
+        "tasks.max": "1",
+        "file": str(lines),
+        "topic": topic,
+        "exactly.once.support": "required",
+    }
+    wanted = [f"line {number}" for number in range(1_000)]
+
+    def append(first: int, last: int) -> None:
+        """In pieces, which the source reads one by one."""
+        for start in range(first, last, 50):
+            with lines.open("a") as file:
+                file.writelines(f"{line}\n" for line in wanted[start : start + 50])
+
+    append(0, 100)
+    killed = java_program("org.apache.kafka.connect.cli.ConnectDistributed", worker)
+    killed.waited(lambda: put_connector(port, "lines", connector))
+    killed.waited(lambda: values(topic, 100))
+    append(100, 500)
+    killed.kill()
+    append(500, 1_000)
+    other = java_program("org.apache.kafka.connect.cli.ConnectDistributed", worker)
+    other.waited(lambda: len(values(topic, len(wanted))) == len(wanted))
+    assert values(topic) == wanted
+
+
+def properties(path: Path, settings: dict[str, object]) -> Path:
+    path.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    return path
+
+
+def put_connector(port: int, name: str, config: dict[str, str]) -> bool:
+    """Whether a worker has taken it; one that starts does not listen yet, or asks for patience."""
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/connectors/{name}/config",
+        json.dumps(config).encode(),
+        {"Content-Type": "application/json"},
+        method="PUT",
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status in (200, 201)
+    except (urllib.error.URLError, TimeoutError, ConnectionError):
+        return False
