@@ -12,6 +12,7 @@ from typing import Self, TypeVar
 import pytest
 from bench.machine import free_ports
 
+from sparklog.testing import InProcessCluster
 from tests.interop.clients import CACHE, HERE, why_missing
 from tests.interop.kafka_jars import OPTIONS
 from tests.waiting import until
@@ -19,6 +20,7 @@ from tests.waiting import until
 pytestmark = [pytest.mark.clients, pytest.mark.integration, pytest.mark.timeout(400)]
 
 PROGRAM_SECONDS = 120
+SECOND_CLUSTER = {"group.initial.rebalance.delay.ms": "0", "log.cleaner.enable": "false"}
 QUIET_MS = 3_000
 """For so long a topic is read, unless as much as is wanted is there sooner."""
 MOST = 1_000_000
@@ -212,3 +214,47 @@ def put_connector(port: int, name: str, config: dict[str, str]) -> bool:
             return answer.status in (200, 201)
     except (urllib.error.URLError, TimeoutError, ConnectionError):
         return False
+
+
+def test_mirror_maker_2_copies_a_topic_and_the_offsets_of_its_group(
+    target, java_program, reference, start_driver, topic, group, tmp_path
+):
+    """To a second cluster; its syncs of rules, which this cluster does not have, log no errors."""
+    reference.produce(topic=topic, records=[{"partition": 0, "value": f"{n}"} for n in range(500)])
+    reference.set_group_offsets(group=group, offsets=[[topic, 0, 500]])
+    with InProcessCluster(tmp_path / "second", brokers=1, settings=SECOND_CLUSTER) as second:
+        settings = {
+            "clusters": "first,second",
+            "first.bootstrap.servers": target.bootstrap_servers,
+            "second.bootstrap.servers": second.bootstrap_servers,
+            "first->second.enabled": "true",
+            "second->first.enabled": "false",
+            "topics": topic,
+            "groups": group,
+            "sync.topic.acls.enabled": "true",
+            "sync.topic.acls.interval.seconds": 1,
+            "sync.group.offsets.enabled": "true",
+            "sync.group.offsets.interval.seconds": 1,
+            "emit.checkpoints.interval.seconds": 1,
+            "refresh.topics.interval.seconds": 1,
+            "offset.lag.max": 0,
+            "replication.factor": 1,
+            "checkpoints.topic.replication.factor": 1,
+            "heartbeats.topic.replication.factor": 1,
+            "offset-syncs.topic.replication.factor": 1,
+            "offset.storage.replication.factor": 1,
+            "status.storage.replication.factor": 1,
+            "config.storage.replication.factor": 1,
+        }
+        mirror = java_program(
+            "org.apache.kafka.connect.mirror.MirrorMaker",
+            properties(tmp_path / "mirror.properties", settings),
+        )
+        copied = start_driver("confluent-kafka", second.bootstrap_servers)
+        name = f"first.{topic}"
+        mirror.waited(lambda: name in second.admin.list_topics())
+        mirror.waited(lambda: len(second.consume(name)) == 500)
+        found = copied.read(topic=name, partition=0, start="earliest", count=500)
+        assert [one["value"] for one in found] == [f"{n}" for n in range(500)]
+        mirror.waited(lambda: [name, 0, 500] in copied.group_offsets(group=group))
+        assert "syncing topic ACLs" not in mirror.log.read_text(), "a scheduled task that failed"
