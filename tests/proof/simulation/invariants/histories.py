@@ -3,19 +3,16 @@
 A leader that was elected at a loss compares its log with the history before it serves anybody. If it lacks a
 part, and has no record of a later epoch than the last copy, it begins anew at the history's end. If it has
 one, the history is cut behind what it shares.
-
-``ALL_DISKS_GO_WITH_STORE`` says whether any of this is so.
 """
 
 from bisect import bisect_right
 
-from simulation.plans import swarm
 from simulation.truth import PartitionTruth, ReplicaView
 
 
 def kept_by_history(truth: PartitionTruth, elected: ReplicaView) -> int:
     """How many of the first committed batches stay because the store has them; 0 where it has another log."""
-    if not swarm.ALL_DISKS_GO_WITH_STORE or not truth.stored:
+    if not truth.stored:
         return 0
     last = truth.stored[-1]
     if elected.entries and elected.entries[-1].leader_epoch > last.leader_epoch:
@@ -32,7 +29,7 @@ def awaits_history(truth: PartitionTruth, view: ReplicaView) -> bool:
     record of its own is a sign that it does.
     """
     state = truth.state
-    if not swarm.ALL_DISKS_GO_WITH_STORE or truth.lossy_epoch < 0 or state is None or not truth.stored:
+    if truth.lossy_epoch < 0 or state is None or not truth.stored:
         return False
     has_served = bool(view.entries) and view.entries[-1].leader_epoch >= truth.lossy_epoch
     is_alone = state.isr == (view.member,)

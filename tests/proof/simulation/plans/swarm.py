@@ -69,9 +69,6 @@ NO_DISK_LEFT: Final = 0.025
 NO_DISK_LEFT_WITH_STORE: Final = 0.25
 """Shares of the seeds without and with a store in which all disks go: about as many seeds of each."""
 
-ALL_DISKS_GO_WITH_STORE: Final = True
-"""Whether all disks go in seeds with a store, too: a history outlives them once it counts as a replica."""
-
 STORE_AWAY: Final = 0.4
 """Share of these in which the store is away when brokers return."""
 
@@ -146,7 +143,7 @@ def add_lost_disks(
     has_store: bool,
 ) -> list[Fault]:
     """The faults of a seed; in some seeds a whole ISR loses its disks once, in others all brokers do."""
-    all_go = (NO_DISK_LEFT_WITH_STORE if ALL_DISKS_GO_WITH_STORE else 0.0) if has_store else NO_DISK_LEFT
+    all_go = NO_DISK_LEFT_WITH_STORE if has_store else NO_DISK_LEFT
     chance = draw.random()
     if chance >= ISR_WITHOUT_DISKS + all_go:
         return faults

@@ -6,13 +6,16 @@ import pytest
 
 from simulation import hanging
 from simulation.hanging import has_lost_its_marker, lost_states
+from simulation.plans.faults import Hunt
 from simulation.plans.plan import draw_plan
 from simulation.run import simulate
 from simulation.truth import Entry, PartitionTruth
 from sparklog.model.ids import TopicPartition
 
-LOST_MARKER = 158
-"""All power is cut; both members of an ISR lose the marker of a committed transaction."""
+LOST_MARKER = 6
+"""All power is cut in this seed's plan; each replica loses the marker of a committed transaction."""
+
+BLACKOUTS = Hunt(plot=3, transactions=1.0)
 
 PRODUCER = 7
 
@@ -29,7 +32,7 @@ def entry_at(offset, *, producer_id=PRODUCER, sequence=-1):
 
 
 def test_what_hangs_since_an_election_lost_its_marker_is_aborted():
-    outcome = simulate(draw_plan(LOST_MARKER), is_told=True)
+    outcome = simulate(draw_plan(LOST_MARKER, hunt=BLACKOUTS), is_told=True)
     assert outcome.violation is None
     told = [line for line in outcome.lines if "OPERATOR" in line]
     assert len(told) == 1
@@ -38,7 +41,7 @@ def test_what_hangs_since_an_election_lost_its_marker_is_aborted():
 
 def test_what_hangs_without_such_a_loss_keeps_a_cluster_from_rest(monkeypatch):
     monkeypatch.setattr(hanging, "has_lost_its_marker", lambda *of_a_transaction: False)
-    violation = simulate(draw_plan(LOST_MARKER)).violation
+    violation = simulate(draw_plan(LOST_MARKER, hunt=BLACKOUTS)).violation
     assert violation.invariant == "ComesToRest"
 
 

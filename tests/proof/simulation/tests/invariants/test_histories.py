@@ -7,7 +7,6 @@ import pytest
 from simulation.invariants.histories import awaits_history, kept_by_history
 from simulation.invariants.invariant import Violation
 from simulation.invariants.replication import IsrContainsCommitted
-from simulation.plans import swarm
 from simulation.truth import Entry, PartitionTruth, ReplicaView
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 
@@ -21,11 +20,6 @@ def entry(offset, epoch=0):
 def view_of(*entries, broker=ONE):
     end = entries[-1].next_offset if entries else 0
     return ReplicaView(broker, entries=list(entries), end_offset=end, shared_end=end)
-
-
-@pytest.fixture(autouse=True)
-def counts(monkeypatch):
-    monkeypatch.setattr(swarm, "ALL_DISKS_GO_WITH_STORE", True)
 
 
 @pytest.fixture

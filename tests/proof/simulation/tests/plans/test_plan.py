@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from simulation.plans import plan as planning
-from simulation.plans import swarm
 from simulation.plans.client_links import ADMINISTRATOR, KINDS, OF_ANSWERS, TROUBLED, links_of
 from simulation.plans.faults import (
     DESTRUCTIVE_KINDS,
@@ -84,15 +83,11 @@ def test_in_some_seeds_an_isr_loses_its_disks_and_in_others_every_broker_does():
         assert downs >= set(plan.brokers)
 
 
-@pytest.mark.parametrize("is_there", [False, True])
-def test_all_disks_go_in_as_many_seeds_with_a_store_once_a_history_counts_as_a_replica(monkeypatch, is_there):
-    monkeypatch.setattr(swarm, "ALL_DISKS_GO_WITH_STORE", is_there)
+def test_all_disks_go_in_as_many_seeds_with_a_store_as_without():
     struck = [plan for plan in map(draw_plan, range(1, 1_001)) if disks_gone(plan) == len(plan.brokers)]
     with_store = [plan for plan in struck if plan.tier is not None]
-    assert bool(with_store) is is_there
-    if is_there:
-        assert 0.3 < len(with_store) / len(struck) < 0.7
-        assert any(fault.kind == "lose the store" for plan in with_store for fault in plan.faults)
+    assert 0.3 < len(with_store) / len(struck) < 0.7
+    assert any(fault.kind == "lose the store" for plan in with_store for fault in plan.faults)
 
 
 def test_what_else_a_seed_draws_is_the_same_with_lost_disks_and_without(monkeypatch):
