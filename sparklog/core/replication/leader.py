@@ -470,8 +470,8 @@ class Leader:
     def _advance_high_watermark(self, now_ms: MonotonicMs) -> list[Action]:
         if self.marks.high_watermark >= self.marks.own_end_offset:
             return []  # it cannot rise: that saves most fetches of followers the look at all replicas
-        if self.is_under_min_isr:
-            return []
+        if self.is_under_min_isr or self.awaits_history:
+            return []  # the history may have committed other records at these offsets
         offset = self._replicated_offset(now_ms)
         if offset <= self.marks.high_watermark:
             return []

@@ -141,6 +141,16 @@ def test_after_an_election_the_high_watermark_waits_for_every_isr_member() -> No
     assert leader.latest_offset(Visibility.HIGH_WATERMARK) == 10
 
 
+def test_nothing_is_committed_before_the_log_was_compared_with_the_history() -> None:
+    leader = leader_with(isr=(1,), min_insync_replicas=1, log_end_offset=10, high_watermark=4)
+    leader.awaits_history = True
+    assert leader.on_appended(NOW) == []
+    assert leader.marks.high_watermark == 4
+    assert leader.on_history(None) == []
+    leader.on_appended(NOW)
+    assert leader.marks.high_watermark == 10
+
+
 def test_latest_is_not_available_until_the_high_watermark_reaches_the_epochs_start() -> None:
     """[34] KIP-207"""
     leader = leader_with(log_end_offset=10, high_watermark=9)

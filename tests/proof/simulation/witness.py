@@ -296,7 +296,7 @@ class Witness:
             for entry in view.entries[view.matched :]:
                 if entry.next_offset <= partition.high_watermark and not truth.was_lost(entry):
                     truth.lost.setdefault(entry.base_offset, []).append(entry)
-        elif partition.high_watermark > truth.committed_end:
+        elif partition.high_watermark > truth.committed_end and not partition.awaits_history:
             self._commit(truth, view, partition.high_watermark)
 
     def _commit(self, truth: PartitionTruth, leader: ReplicaView, high_watermark: int) -> None:

@@ -64,13 +64,15 @@ class LogsBeginWhereTheyMay(Invariant):
 
 
 class HighWatermarkIsMonotonic(Invariant):
-    """Within one leader epoch a replica's high watermark does not fall, but with what an election lost."""
+    """Within one leader epoch a replica's high watermark does not fall, but with what an election lost, or
+    where its log begins anew at the end of the history.
+    """
 
     def on_replica(
         self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
     ) -> None:
         now = partition.high_watermark
-        if truth.lossy_epoch >= 0 and not partition.is_leader:
+        if truth.lossy_epoch >= 0 and (not partition.is_leader or not view.entries):
             return
         if partition.leader_epoch == view.leader_epoch and now < view.high_watermark:
             raise self.broken(
@@ -186,6 +188,8 @@ class ReplicasAgreeBelowHighWatermark(Invariant):
             return  # it has not heard yet of the election that lost records, or serves nobody
         if self._believes_what_was_lost(truth, view, partition):
             return
+        if partition.awaits_history:
+            return  # it serves nobody before it has compared its log with the history
         if partition.high_watermark > view.shared_end and not truth.rots(view.member):
             raise self.broken(
                 truth,

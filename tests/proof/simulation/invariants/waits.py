@@ -66,8 +66,8 @@ class CommitsWhatTheIsrHas:
 
 
 def _end(leader: Leader, now_ms: MonotonicMs) -> int:
-    """Up to where a leader may commit; -1 below the minimum."""
-    if leader.is_under_min_isr:
+    """Up to where a leader may commit; -1 below the minimum, and while its log waits for the history."""
+    if leader.is_under_min_isr or leader.awaits_history:
         return -1
     members, own_end = effective_isr(leader.isr), leader.marks.log_end_offset
     ends = [leader.marks.own_end_offset]
