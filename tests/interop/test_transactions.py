@@ -138,7 +138,10 @@ def test_consume_transform_produce_counts_each_record_once(
     reference.produce(topic=source, records=records(*map(str, range(30))))
     driver.join(member="m", group=group, topics=[source], session_ms=10_000)
     try:
-        given = until(lambda: found if len(found := driver.state(member="m")["records"]) == 30 else None)
+        given = until(
+            lambda: found if len(found := driver.state(member="m")["records"]) == 30 else None,
+            lambda: f"30 records: {driver.state(member='m')}",
+        )
         producers("p", transactional_id)
         for first, commits in ((0, True), (10, False), (10, True), (20, True)):
             driver.txn_begin(producer="p")
