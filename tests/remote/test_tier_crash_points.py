@@ -305,7 +305,7 @@ def delete_topics(life: Life, stride: int = 1) -> None:
 
 
 def cut(life: Life, stride: int = 1) -> None:
-    """The other replica writes and copies what an unclean election loses."""
+    """The other replica writes and copies what is given up with the store's history of it."""
     topic_partition, changes, end = TopicPartition("t", 0), ClusterChanges(life.cluster.client), 0
 
     def is_cut() -> bool:
@@ -326,7 +326,10 @@ def cut(life: Life, stride: int = 1) -> None:
         life.cluster.shut_down(SURVIVOR)
         life.victim.launch()
         life.victim.hold()
-        until(lambda: changes.elect_leaders([topic_partition], unclean=True)[0], "an election")
+        until(
+            lambda: changes.elect_leaders([topic_partition], unclean=True, without_store=True)[0],
+            "an election",
+        )
         life.victim.arm(number)
         until(lambda: life.victim.is_dead or is_cut(), "the cut")
         life.victim.arm(0)
