@@ -361,6 +361,7 @@ class Replica:
                 log=log,
                 is_offline=is_offline,
                 is_leader=leads_in is not None,
+                awaits_history=False,
                 leader_epoch=leads_in or 0,
                 log_end_offset=log.log_end_offset,
                 high_watermark=directory.read_high_watermarks().get(TP, 0),
