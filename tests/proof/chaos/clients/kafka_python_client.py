@@ -30,6 +30,12 @@ from chaos.clients.client_parts import (
 )
 from histories import Writer
 
+ADMIN_METADATA_MS = 2_000
+"""At which age kafka-python's administrator asks for the brokers again; errors do not make it ask.
+
+Where one broker alone was back when it asked, it knows no other until then, which is five minutes by default.
+"""
+
 NOBODY_S = 30.0
 """A reader that reaches nobody for so long ends, and is replaced.
 
@@ -130,6 +136,7 @@ def re_read(settings: Settings, writer: Writer) -> None:
         reconnect_backoff_ms=RETRY_MS,
         reconnect_backoff_max_ms=500,
         retry_backoff_ms=RETRY_MS,
+        metadata_max_age_ms=ADMIN_METADATA_MS,
     )
     positions, rng, pace = Positions(settings, writer), random.Random(settings.seed), Pace(settings.rate)
     reach = Reach()
