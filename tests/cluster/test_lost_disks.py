@@ -29,7 +29,7 @@ def cluster(tmp_path):
 def kill_until_the_third_is_alone_in_the_isr(cluster):
     for broker in (1, 2):
         cluster.kill(broker)
-        until(lambda: len(cluster.partitions("t")[0].isr) == 3 - broker)  # noqa: B023 (called at once)
+        cluster.wait_for_isr("t", 3 - broker)
     assert cluster.partitions("t")[0].isr == (3,)
     cluster.kill(3)
 

@@ -18,10 +18,10 @@ from pyspark_sparklog.monitoring.pictures import Picture
 
 try:
     from py4j.protocol import Py4JError
-except ImportError:  # a client of Spark Connect alone has no JVM
 
-    class Py4JError(Exception):  # type: ignore[no-redef]
-        """Is never raised there."""
+    ERRORS_OF_THE_JVM: tuple[type[Exception], ...] = (Py4JError,)
+except ImportError:  # a client of Spark Connect alone has no JVM
+    ERRORS_OF_THE_JVM = ()
 
 
 LOOK_INTERVAL_S: Final = 1.0
@@ -65,7 +65,7 @@ class Progress:
     def _work(self) -> None:
         try:
             why = self._watch()
-        except (Py4JError, PySparkException, OSError) as error:
+        except (*ERRORS_OF_THE_JVM, PySparkException, OSError) as error:
             why = f"Spark no longer answers: {_first_line(error)}"
         self._picture.end(self._reports.figures(), why)
 

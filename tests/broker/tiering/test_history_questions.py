@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -252,8 +253,8 @@ def test_the_answer_to_an_earlier_leader_epoch_changes_nothing(
     asking = questions(lost, zookeeper, store)
     compared = HistoryQuestions._compare
 
-    def deposed_meanwhile(*asked: object) -> object:
-        beginning = compared(*asked)  # type: ignore[arg-type]
+    def deposed_meanwhile(*asked: Any) -> object:
+        beginning = compared(*asked)
         lost.told(2, LOSSY_EPOCH + 1, lost_in_epoch=LOSSY_EPOCH)
         return beginning
 

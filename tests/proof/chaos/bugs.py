@@ -62,7 +62,7 @@ OF_ORDER: Final[Mapping[str, Callable[[], None]]] = {
     "silent-brokers-stay-listed": _silent_brokers_stay_listed,
     "waits-end-with-their-epoch": _waits_end_with_their_epoch,
 }
-"""What only plain producers of librdkafka meet (B84, B85), as ``chaos.order`` has them: no mutants of the
+"""What only plain producers of librdkafka meet (B86, B87), as ``chaos.order`` has them: no mutants of the
 simulation, whose producers are idempotent.
 """
 

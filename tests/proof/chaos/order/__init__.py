@@ -1,6 +1,6 @@
 """Whether plain producers keep their order while the leaders that they write to are killed or paused.
 
-python -m chaos.order                   five kills and five pauses, without and with the bugs B84 and B85
+python -m chaos.order                   five kills and five pauses, without and with the bugs B86 and B87
 python -m chaos.order --session 4       of brokers with shorter sessions; --kills N, --pauses N
 
 Brokers are plain processes with a controller in this one, to which deaths are reported at once, as a

@@ -30,7 +30,7 @@ def main() -> int:
                 prepare(brokers)
                 for kind, strike in STRIKES.items():
                     rounds = [_told(strike(brokers, number)) for number in range(counts[kind])]
-                    print(_line("with B84, B85" if bugs else "as shipped", kind, rounds), flush=True)
+                    print(_line("with B86, B87" if bugs else "as shipped", kind, rounds), flush=True)
                     is_clean &= bool(bugs) or not any(one.findings for one in rounds)
     return 0 if is_clean else 1
 

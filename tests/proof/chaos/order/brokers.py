@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from sparklog.client.admin import Admin, NewTopic
 from sparklog.client.cluster import ClusterClient
@@ -96,15 +96,11 @@ class Brokers:
         self.wait_in_sync(name, partitions)
 
     def leader_of(self, topic: str, partition: int = 0) -> int:
-        return int(str(self._state(topic, partition).get("leader", -1)))
+        return int(self._state(topic, partition).get("leader", -1))
 
     def wait_in_sync(self, topic: str, partitions: int) -> None:
         wait_for(
-            lambda: all(
-                self._state(topic, one).get("isr") is not None
-                and len(list(map(int, self._state(topic, one)["isr"]))) == len(IDS)  # type: ignore[call-overload]
-                for one in range(partitions)
-            ),
+            lambda: all(len(self._state(topic, one).get("isr", ())) == len(IDS) for one in range(partitions)),
             f"all replicas of {topic} are in sync",
         )
 
@@ -124,7 +120,7 @@ class Brokers:
         time.sleep(seconds)
         self._processes[broker].send_signal(signal.SIGCONT)
 
-    def _state(self, topic: str, partition: int) -> Mapping[str, object]:
+    def _state(self, topic: str, partition: int) -> Mapping[str, Any]:
         node = self._zookeeper.get(f"/brokers/topics/{topic}/partitions/{partition}/state")
         return {} if node is None else json.loads(node.data)
 

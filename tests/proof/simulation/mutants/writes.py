@@ -299,7 +299,7 @@ WRITES: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "numbers-are-left-out-behind-the-known",
-        "bug log B83",
+        "bug log B88",
         "a task's rows are taken for those of a lost one, and are nowhere",
         40,
         _numbers_are_left_out_behind_the_known,
