@@ -50,6 +50,11 @@ def only_3(what):
         raise UnsupportedError(f"kafka-python 2.0.2 has no {what}")
 
 
+POLL_MS = 500
+"""Well above a join's round trips: kafka-python 3.0.12 forgets a join whose poll times out in the middle,
+if new metadata caused the join. The member then stands without partitions for ever."""
+
+
 class GroupMember(Member):
     def __init__(self, settings, topics, pattern):
         super().__init__()
@@ -67,9 +72,18 @@ class GroupMember(Member):
                 member.rebalances += 1
 
         self._consumer.subscribe(topics=self._topics or (), pattern=self._pattern, listener=Listener())
+        self._know_partitions()
+
+    def _know_partitions(self):
+        """Wait for the topics' metadata, so that they cause no second join at once; 20 s at most."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while any(self._consumer.partitions_for_topic(topic) is None for topic in self._topics or ()):
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.05)
 
     def poll(self):
-        for part, records in self._consumer.poll(timeout_ms=100).items():
+        for part, records in self._consumer.poll(timeout_ms=POLL_MS).items():
             for record in records:
                 self.records.append(
                     [part.topic, part.partition, record.offset, (record.value or b"").decode()]
