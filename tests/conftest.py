@@ -20,6 +20,7 @@ from xdist.scheduler import LoadScopeScheduling
 from sparklog.testing import InProcessCluster
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
+from tests.flakes import record
 
 TESTS = Path(__file__).parent
 BAD_INPUT = "tests/bad_input/"
@@ -59,7 +60,7 @@ A JVM with other classes ignores it, without a word (``-Xlog:disable``).
 _chroots = itertools.count()
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """A shell that runs the tests in the background ignores SIGINT, and so would every process they start.
 
     Property tests must not judge the speed of a machine that is shared. All JVMs are light, masters, workers
@@ -76,6 +77,7 @@ def pytest_configure() -> None:
         print_blob=True,
     )
     settings.load_profile("shared machine")
+    record.register(config)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
