@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+PACKAGES = {"sparklog", "pyspark_sparklog", "sparklog_datasource", "sparklog_runtime"}
 
 
 @pytest.fixture(scope="module")
@@ -19,9 +20,9 @@ def wheel(tmp_path_factory) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
 
 
-def test_it_has_the_three_packages_each_at_the_top(wheel) -> None:
+def test_it_has_the_four_packages_each_at_the_top(wheel) -> None:
     tops = {name.split("/")[0] for name in wheel.namelist() if ".dist-info" not in name}
-    assert tops == {"sparklog", "pyspark_sparklog", "sparklog_runtime"}
+    assert tops == PACKAGES
 
 
 def test_it_has_nothing_of_the_proof(wheel) -> None:
@@ -42,9 +43,7 @@ def test_it_carries_the_settings_files_of_which_conf_is_the_only_source(wheel) -
 
 
 def test_it_is_typed_and_names_its_commands(wheel) -> None:
-    assert {f"{package}/py.typed" for package in ("sparklog", "pyspark_sparklog", "sparklog_runtime")} <= set(
-        wheel.namelist()
-    )
+    assert {f"{package}/py.typed" for package in PACKAGES} <= set(wheel.namelist())
     text = wheel.read(_entry_points(wheel)).decode()
     for line in ("sparklog = sparklog.cli.main:main", "start = ", "demo = ", "conf = ", "submit = "):
         assert line in text

@@ -18,12 +18,6 @@ import pyarrow as pa
 from crc32c import crc32c
 
 from bench.scale import say
-from pyspark_sparklog.batching import Batching
-from pyspark_sparklog.placing import PartitionChoice, rows_by_topic
-from pyspark_sparklog.rows.form import RowForm
-from pyspark_sparklog.rows.placed import put_together, with_place
-from pyspark_sparklog.writer import WRITTEN_COLUMNS
-from pyspark_sparklog.writing.row_sizes import row_sizes
 from sparklog.client.partitioning.partitioner import split_by_partition
 from sparklog.model.ids import TopicPartition
 from sparklog.network.clock import SystemClock
@@ -35,6 +29,12 @@ from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 from sparklog.wire.framing import FRAME_PREFIX
+from sparklog_datasource.batching import Batching
+from sparklog_datasource.placing import PartitionChoice, rows_by_topic
+from sparklog_datasource.rows.form import RowForm
+from sparklog_datasource.rows.placed import put_together, with_place
+from sparklog_datasource.writer import WRITTEN_COLUMNS
+from sparklog_datasource.writing.row_sizes import row_sizes
 
 PARTITIONS: Final = 4
 KEY_BYTES: Final = 10

@@ -50,9 +50,9 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's has no types
 
     def schema(self) -> Any:
         """The rows' type; refuses options that no read takes, and tables with options."""
-        from pyspark_sparklog.options import is_of_new_table
-        from pyspark_sparklog.read_options import ReadOptions
-        from pyspark_sparklog.rows.form import RowForm, row_type
+        from sparklog_datasource.options import is_of_new_table
+        from sparklog_datasource.read_options import ReadOptions
+        from sparklog_datasource.rows.form import RowForm, row_type
 
         if is_of_new_table(self.options):
             return row_type(RowForm())
@@ -60,9 +60,9 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's has no types
 
     def reader(self, schema: Any) -> Any:
         """A batch read."""
-        from pyspark_sparklog.batch_reader import BatchReader
-        from pyspark_sparklog.read_options import ReadOptions
-        from pyspark_sparklog.rows.form import refuse_other_schema
+        from sparklog_datasource.batch_reader import BatchReader
+        from sparklog_datasource.read_options import ReadOptions
+        from sparklog_datasource.rows.form import refuse_other_schema
 
         options = ReadOptions.of_batch(self.options)
         refuse_other_schema(schema, options.form)
@@ -70,21 +70,21 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's has no types
 
     def streamReader(self, schema: Any) -> Any:  # noqa: N802 (Spark's name)
         """A micro-batch read."""
-        from pyspark_sparklog.stream.stream_reader import stream_reader
+        from sparklog_datasource.stream.stream_reader import stream_reader
 
         return stream_reader(self.options, schema)
 
     def writer(self, schema: Any, overwrite: bool) -> Any:
         """A batch write."""
-        from pyspark_sparklog.write_options import WriteOptions
-        from pyspark_sparklog.writer import batch_writer
+        from sparklog_datasource.write_options import WriteOptions
+        from sparklog_datasource.writer import batch_writer
 
         return batch_writer(schema, WriteOptions.of(self.options), overwrite=overwrite)
 
     def streamWriter(self, schema: Any, overwrite: bool) -> Any:  # noqa: N802 (Spark's name)
         """A streaming write; ``overwrite`` is output mode Complete, which appends, as with Kafka's sink."""
-        from pyspark_sparklog.write_options import WriteOptions
-        from pyspark_sparklog.writer import stream_writer
+        from sparklog_datasource.write_options import WriteOptions
+        from sparklog_datasource.writer import stream_writer
 
         return stream_writer(schema, WriteOptions.of(self.options))
 
@@ -108,14 +108,14 @@ def lag(query: Any) -> dict[str, str]:
     ``{"minOffsetsBehindLatest": "0", "maxOffsetsBehindLatest": "9", "avgOffsetsBehindLatest": "4.5"}`` over
     all its partitions: the names and form of the Kafka connector's metrics. Empty before the first report.
     """
-    from pyspark_sparklog.monitoring.lag import lag_of_query
+    from sparklog_datasource.monitoring.lag import lag_of_query
 
     return lag_of_query(query)
 
 
 def lag_listener(report: Callable[[str, dict[str, str]], None]) -> Any:
     """A listener for ``spark.streams.addListener`` that calls ``report(query_id, lag)`` at each progress."""
-    from pyspark_sparklog.monitoring.lag import LagListener
+    from sparklog_datasource.monitoring.lag import LagListener
 
     return LagListener(report)
 
@@ -127,7 +127,7 @@ def progress(query: Any, file: TextIO | None = None) -> Any:
     ``file``. What is no terminal gets plain lines. The result has ``stop()``, which ends the drawing and not
     the query, and ``wait(timeout_s=None)``, which waits for the last line.
     """
-    from pyspark_sparklog.monitoring.pictures import picture_of
-    from pyspark_sparklog.monitoring.progress import Progress, name_of_query
+    from sparklog_datasource.monitoring.pictures import picture_of
+    from sparklog_datasource.monitoring.progress import Progress, name_of_query
 
     return Progress(query, picture_of(name_of_query(query), file))

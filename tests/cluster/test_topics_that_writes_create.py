@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from pyspark_sparklog.writer import existing_topic
 from sparklog.client.cluster import ClusterClient
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.testing import InProcessCluster
+from sparklog_datasource.writer import existing_topic
 
 pytestmark = pytest.mark.integration
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from pyspark_sparklog import clients
-from pyspark_sparklog.clients import cluster_client
-from pyspark_sparklog.options import ConnectionOptions
 from sparklog.client import retry
 from sparklog.client.errors import ClientClosed
+from sparklog_datasource import clients
+from sparklog_datasource.clients import cluster_client
+from sparklog_datasource.options import ConnectionOptions
 
 CONNECTION = ConnectionOptions(
     bootstrap_servers="127.0.0.1:1", client_id="test", request_timeout_ms=1_000, retry_timeout_ms=1_000

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pyspark_sparklog import losses as module
-from pyspark_sparklog.losses import DataLost, Loss, Losses, Reason, deletion_reason
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
+from sparklog_datasource import losses as module
+from sparklog_datasource.losses import DataLost, Loss, Losses, Reason, deletion_reason
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

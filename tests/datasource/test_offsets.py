@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from pyspark_sparklog.offsets import (
+from sparklog.model.errors import ConfigError, SparklogError
+from sparklog.model.ids import TopicId, TopicPartition
+from sparklog_datasource.offsets import (
     initial_of_json,
     offsets_of_json,
     offsets_to_json,
@@ -13,8 +15,6 @@ from pyspark_sparklog.offsets import (
     parse_timestamps,
     topic_ids_of_json,
 )
-from sparklog.model.errors import ConfigError, SparklogError
-from sparklog.model.ids import TopicId, TopicPartition
 
 A0, A2, A10, B0 = (TopicPartition(*tp) for tp in [("a", 0), ("a", 2), ("a", 10), ("b", 0)])
 

@@ -8,7 +8,7 @@ import sys
 from pyspark.sql.datasource import DataSource
 
 import pyspark_sparklog
-from pyspark_sparklog.option_names import READ_OPTIONS, WRITE_OPTIONS
+from sparklog_datasource.option_names import READ_OPTIONS, WRITE_OPTIONS
 from tests.pages import DOCS
 
 
@@ -19,8 +19,6 @@ def test_sparks_discovery_can_see_it() -> None:
 
 
 def test_completion_offers_what_is_for_users_and_nothing_else() -> None:
-    import pyspark_sparklog.monitoring.lag  # whose room is an attribute from then on
-
     assert dir(pyspark_sparklog) == sorted(pyspark_sparklog.__all__)
 
 
@@ -34,6 +32,10 @@ def test_help_begins_with_an_example_every_option_and_three_links() -> None:
     links = re.findall(r"docs/\w[\w-]*\.md", text)
     assert len(links) == 3
     assert all((DOCS.parent / link).exists() for link in links)
+
+
+def test_help_lists_no_module_that_is_not_for_users() -> None:
+    assert list(pkgutil.iter_modules(pyspark_sparklog.__path__)) == []
 
 
 def test_importing_it_loads_nothing_of_ours_but_itself() -> None:

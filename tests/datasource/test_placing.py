@@ -3,10 +3,10 @@
 import pyarrow as pa
 import pytest
 
-from pyspark_sparklog.placing import STICKY_BYTES, PartitionChoice, rows_by_topic
-from pyspark_sparklog.writing.row_sizes import row_sizes
 from sparklog.client.partitioning.partitioner import partition_for_key
 from sparklog.model.errors import SparklogError
+from sparklog_datasource.placing import STICKY_BYTES, PartitionChoice, rows_by_topic
+from sparklog_datasource.writing.row_sizes import row_sizes
 
 
 def written(**columns: pa.Array) -> pa.RecordBatch:

@@ -5,14 +5,14 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_sparklog.ranges import (
+from sparklog.model.ids import TopicPartition
+from sparklog_datasource.ranges import (
     RANGES_PER_TASK_MAX,
     SMALL_OFFSETS_MAX,
     OffsetRange,
     split_ranges,
     tasks_of_ranges,
 )
-from sparklog.model.ids import TopicPartition
 
 
 def ranges(*spans: tuple[int, int]) -> list[OffsetRange]:

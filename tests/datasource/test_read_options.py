@@ -2,13 +2,13 @@
 
 import pytest
 
-from pyspark_sparklog.bounds import EARLIEST, LATEST, AtOffset, AtTime, Each, Everywhere
-from pyspark_sparklog.read_options import ReadOptions
-from pyspark_sparklog.rows.form import RowForm
 from sparklog.client.isolation import IsolationLevel
 from sparklog.client.metadata import TopicMetadata
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import NO_TOPIC_ID, TopicPartition
+from sparklog_datasource.bounds import EARLIEST, LATEST, AtOffset, AtTime, Each, Everywhere
+from sparklog_datasource.read_options import ReadOptions
+from sparklog_datasource.rows.form import RowForm
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 BASE = {"kafka.bootstrap.servers": "127.0.0.1:9092"}

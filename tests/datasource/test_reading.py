@@ -7,11 +7,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyspark_sparklog import reading as module
-from pyspark_sparklog.losses import DataLost, Reason
-from pyspark_sparklog.ranges import OffsetRange
-from pyspark_sparklog.read_options import ReadOptions
-from pyspark_sparklog.reading import look_again, read_rows
 from sparklog.client.errors import OffsetOutOfRange, RangeNotReadable, TopicRecreated
 from sparklog.client.metadata import ClusterMetadata, TopicMetadata
 from sparklog.client.retry import Deadline
@@ -19,6 +14,11 @@ from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.network.clock import SystemClock
 from sparklog.records.columns import HEADERS_TYPE, row_batch
+from sparklog_datasource import reading as module
+from sparklog_datasource.losses import DataLost, Reason
+from sparklog_datasource.ranges import OffsetRange
+from sparklog_datasource.read_options import ReadOptions
+from sparklog_datasource.reading import look_again, read_rows
 
 T0 = TopicPartition("t", 0)
 WANTED = OffsetRange(T0, 2, 8)

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from pyspark_sparklog.bounds import EARLIEST, LATEST, AtOffset, AtTime
-from pyspark_sparklog.resolution import resolve
 from sparklog.client.admin import OffsetAndTimestamp
 from sparklog.client.isolation import IsolationLevel
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
+from sparklog_datasource.bounds import EARLIEST, LATEST, AtOffset, AtTime
+from sparklog_datasource.resolution import resolve
 
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
 COMMITTED = IsolationLevel.READ_COMMITTED

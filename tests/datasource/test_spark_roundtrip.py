@@ -10,9 +10,9 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 import pyspark_sparklog
-from pyspark_sparklog.rows.form import RowForm, row_type
 from sparklog.client.partitioning.partitioner import partition_for_key
 from sparklog.testing import InProcessCluster
+from sparklog_datasource.rows.form import RowForm, row_type
 
 pytestmark = pytest.mark.integration
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pyspark_sparklog import task_start
-from pyspark_sparklog.task_start import QUICK_ACK, StartsTasks, begin_task
+from sparklog_datasource import task_start
+from sparklog_datasource.task_start import QUICK_ACK, StartsTasks, begin_task
 
 pytestmark = pytest.mark.skipif(QUICK_ACK is None, reason="TCP_QUICKACK is Linux's")
 
@@ -84,7 +84,7 @@ def test_a_task_begins_where_there_is_no_proc(
 
 def test_the_first_task_of_a_worker_alone_exempts_what_is_there_from_collections() -> None:
     script = (
-        "import gc; from pyspark_sparklog.task_start import begin_task\n"
+        "import gc; from sparklog_datasource.task_start import begin_task\n"
         "counts = [gc.get_freeze_count()]\n"
         "for _ in range(2):\n"
         "    begin_task(); later = [[] for _ in range(100)]; counts.append(gc.get_freeze_count())\n"

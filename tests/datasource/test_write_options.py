@@ -2,9 +2,9 @@
 
 import pytest
 
-from pyspark_sparklog.write_options import WriteOptions
 from sparklog.model.errors import ConfigError
 from sparklog.records.envelope import Compression
+from sparklog_datasource.write_options import WriteOptions
 
 
 def options(**more: str) -> WriteOptions:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pyspark_sparklog.rows.form import RowForm, row_type
-from pyspark_sparklog.write_schema import check_schema
 from sparklog.model.errors import ConfigError
+from sparklog_datasource.rows.form import RowForm, row_type
+from sparklog_datasource.write_schema import check_schema
 
 
 def check(columns: str, *, has_topic_option: bool = True) -> None:

@@ -7,9 +7,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from pyspark_sparklog import writer as module
-from pyspark_sparklog.write_options import WriteOptions
-from pyspark_sparklog.writer import (
+from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
+from sparklog_datasource import writer as module
+from sparklog_datasource.write_options import WriteOptions
+from sparklog_datasource.writer import (
     StreamWriter,
     Written,
     batch_writer,
@@ -17,7 +18,6 @@ from pyspark_sparklog.writer import (
     stream_writer,
     write_task,
 )
-from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
 
 TEXT = StructType([StructField("value", StringType())])
 NUMBER = StructType([StructField("value", LongType())])

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pyspark_sparklog.batch import byte_sizes as module
-from pyspark_sparklog.batch.byte_sizes import bytes_per_offset, cut_by_bytes, gathered
-from pyspark_sparklog.ranges import OffsetRange
 from sparklog.model.ids import TopicPartition
+from sparklog_datasource.batch import byte_sizes as module
+from sparklog_datasource.batch.byte_sizes import bytes_per_offset, cut_by_bytes, gathered
+from sparklog_datasource.ranges import OffsetRange
 
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from pyspark_sparklog.batch import cuts
-from pyspark_sparklog.batch.cuts import name_for_task
-from pyspark_sparklog.read_options import ReadOptions
+from sparklog_datasource.batch import cuts
+from sparklog_datasource.batch.cuts import name_for_task
+from sparklog_datasource.read_options import ReadOptions
 
 LOCAL = {
     "spark.app.id": "local-1700000000000",

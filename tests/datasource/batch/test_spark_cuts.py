@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from pyspark import TaskContext
 
-from pyspark_sparklog.batch import cuts
-from pyspark_sparklog.batch.cuts import APP_ID, DRIVER_HOST, DRIVER_PORT, EXECUTION_ID
-from pyspark_sparklog.batch_reader import BatchReader
-from pyspark_sparklog.read_options import ReadOptions
 from sparklog.testing import InProcessCluster
+from sparklog_datasource.batch import cuts
+from sparklog_datasource.batch.cuts import APP_ID, DRIVER_HOST, DRIVER_PORT, EXECUTION_ID
+from sparklog_datasource.batch_reader import BatchReader
+from sparklog_datasource.read_options import ReadOptions
 
 pytestmark = pytest.mark.integration
 

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from pyspark_sparklog.monitoring.figures import Figures, Reports
-from pyspark_sparklog.offsets import offsets_to_json
 from sparklog.model.ids import TopicId, TopicPartition
+from sparklog_datasource.monitoring.figures import Figures, Reports
+from sparklog_datasource.offsets import offsets_to_json
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 IDS = {"t": TopicId(int=1)}

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import pyspark_sparklog
-from pyspark_sparklog.monitoring.lag import LagListener, lag_of_sources
-from pyspark_sparklog.offsets import offsets_to_json
 from sparklog.model.ids import TopicId, TopicPartition
+from sparklog_datasource.monitoring.lag import LagListener, lag_of_sources
+from sparklog_datasource.offsets import offsets_to_json
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 IDS = {"t": TopicId(int=1)}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pyspark_sparklog.monitoring.figures import Figures
-from pyspark_sparklog.monitoring.pictures import NotebookOutput, PlainLines, TerminalLine, picture_of
+from sparklog_datasource.monitoring.figures import Figures
+from sparklog_datasource.monitoring.pictures import NotebookOutput, PlainLines, TerminalLine, picture_of
 
 HALF = Figures(50, 5.0, 50, 0.5)
 UNKNOWN = Figures(0, 0.0, None, None)

@@ -6,8 +6,8 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 
-from pyspark_sparklog.monitoring.pictures import PlainLines
-from pyspark_sparklog.monitoring.progress import Progress
+from sparklog_datasource.monitoring.pictures import PlainLines
+from sparklog_datasource.monitoring.progress import Progress
 
 WAIT_S = 60
 

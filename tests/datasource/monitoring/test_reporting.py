@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from pyspark_sparklog.monitoring import reporting as module
-from pyspark_sparklog.monitoring.reporting import Reporter, group_of_task, reporter
-from pyspark_sparklog.offsets import Offsets
-from pyspark_sparklog.options import ConnectionOptions
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
+from sparklog_datasource.monitoring import reporting as module
+from sparklog_datasource.monitoring.reporting import Reporter, group_of_task, reporter
+from sparklog_datasource.offsets import Offsets
+from sparklog_datasource.options import ConnectionOptions
 from tests.waiting import until
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

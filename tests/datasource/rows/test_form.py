@@ -3,10 +3,10 @@
 import pytest
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from pyspark_sparklog.option_names import READ_OPTIONS
-from pyspark_sparklog.options import Options
-from pyspark_sparklog.rows.form import ColumnForm, RowForm, form_of, refuse_other_schema, row_type
 from sparklog.model.errors import ConfigError
+from sparklog_datasource.option_names import READ_OPTIONS
+from sparklog_datasource.options import Options
+from sparklog_datasource.rows.form import ColumnForm, RowForm, form_of, refuse_other_schema, row_type
 
 
 def form(**given: str) -> RowForm:

@@ -5,11 +5,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pyspark_sparklog.rows import placed as module
-from pyspark_sparklog.rows.form import ColumnForm, RowForm, row_type
-from pyspark_sparklog.rows.placed import arrow_schema, put_together, with_place
 from sparklog.model.ids import TopicPartition
 from sparklog.records.columns import HEADERS_TYPE, row_batch
+from sparklog_datasource.rows import placed as module
+from sparklog_datasource.rows.form import ColumnForm, RowForm, row_type
+from sparklog_datasource.rows.placed import arrow_schema, put_together, with_place
 
 
 def batch_of(count: int, first_offset: int = 0) -> pa.RecordBatch:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_sparklog.rows.form import ColumnForm
-from pyspark_sparklog.rows.text import NotText, as_form
 from sparklog.model.ids import TopicPartition
 from sparklog.records.columns import HEADERS_TYPE, row_batch
+from sparklog_datasource.rows.form import ColumnForm
+from sparklog_datasource.rows.text import NotText, as_form
 
 T3 = TopicPartition("t", 3)
 HALF_A_CHARACTER = "ü".encode()[:1]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pyspark_sparklog.stream.available_now import AvailableNow
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
+from sparklog_datasource.stream.available_now import AvailableNow
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pyspark_sparklog.read_options import ReadOptions
-from pyspark_sparklog.stream import latest as module
-from pyspark_sparklog.stream.latest import ASK_INTERVAL_MS, LatestOffsets
 from sparklog.model.ids import TopicId, TopicPartition
+from sparklog_datasource.read_options import ReadOptions
+from sparklog_datasource.stream import latest as module
+from sparklog_datasource.stream.latest import ASK_INTERVAL_MS, LatestOffsets
 
 T0 = TopicPartition("t", 0)
 

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_sparklog.stream.limits import MinimumGate, limited
 from sparklog.model.ids import TopicPartition
 from sparklog.model.time import MonotonicMs
+from sparklog_datasource.stream.limits import MinimumGate, limited
 
 
 def tps(offsets: dict[int, int]) -> dict[TopicPartition, int]:

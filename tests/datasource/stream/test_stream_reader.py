@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-import pyspark_sparklog.stream.stream_reader as module
-from pyspark_sparklog.losses import DataLost, Reason
-from pyspark_sparklog.offsets import Offsets
-from pyspark_sparklog.ranges import OffsetRange
-from pyspark_sparklog.read_options import ReadOptions
-from pyspark_sparklog.rows.form import RowForm, row_type
-from pyspark_sparklog.stream.stream_reader import RefusingReader, StreamReader, stream_reader
+import sparklog_datasource.stream.stream_reader as module
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.model.time import MonotonicMs
+from sparklog_datasource.losses import DataLost, Reason
+from sparklog_datasource.offsets import Offsets
+from sparklog_datasource.ranges import OffsetRange
+from sparklog_datasource.read_options import ReadOptions
+from sparklog_datasource.rows.form import RowForm, row_type
+from sparklog_datasource.stream.stream_reader import RefusingReader, StreamReader, stream_reader
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 TOPIC_ID = TopicId(int=7)

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from pyspark_sparklog.write_options import WriteOptions
-from pyspark_sparklog.writing import outputs
-from pyspark_sparklog.writing.outputs import MemberOutput
 from sparklog.client.transactions.writes.identity import WriteIdentity
+from sparklog_datasource.write_options import WriteOptions
+from sparklog_datasource.writing import outputs
+from sparklog_datasource.writing.outputs import MemberOutput
 
 WRITE = WriteIdentity("app", 1, "run", is_plain=False)
 

@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 
-from pyspark_sparklog.writing.row_sizes import HEADER_BYTES, ROW_BYTES, row_sizes
 from sparklog.records.columns import HEADERS_TYPE
+from sparklog_datasource.writing.row_sizes import HEADER_BYTES, ROW_BYTES, row_sizes
 
 
 def rows(

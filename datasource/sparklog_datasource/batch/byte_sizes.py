@@ -1,0 +1,70 @@
+"""Tasks of about the same number of bytes: option ``bytesPerTask`` of batch reads.
+
+A broker knows the size of a partition's log, not that of a range. The bytes of an offset are taken to be the
+same in all of a log, as it is stored (compressed, if it is). Ranges above ``bytesPerTask`` are cut. What is
+smaller is put together, in the order of topics and partitions, as long as a task stays within it.
+"""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import TypeVar
+
+from sparklog.client.admin import Admin
+from sparklog.client.changes import ClusterChanges
+from sparklog.client.cluster import ClusterClient
+from sparklog.model.ids import TopicPartition
+from sparklog_datasource.ranges import OffsetRange, cut
+
+Item = TypeVar("Item")
+
+
+def bytes_per_offset(
+    cluster: ClusterClient, topic_partitions: Collection[TopicPartition]
+) -> dict[TopicPartition, float]:
+    """How many bytes an offset of each partition takes, by the size of its leader's log; 0 if it is empty.
+
+    KafkaError or OSError if a leader does not answer.
+    """
+    if not topic_partitions:
+        return {}
+    admin = Admin(cluster)
+    starts, ends = admin.earliest(topic_partitions), admin.latest(topic_partitions)
+    topics = {topic_partition.topic for topic_partition in topic_partitions}
+    seen = cluster.metadata(sorted(topics), max_age_ms=0)
+    leaders = {one: seen.topics[one.topic].partitions[one.partition].leader for one in topic_partitions}
+    sizes: dict[TopicPartition, int] = {}
+    for broker in sorted(set(leaders.values())):
+        for directory in ClusterChanges(cluster).describe_log_dirs(broker).values():
+            for topic_partition, replica in directory.replicas.items():
+                if leaders.get(topic_partition) == broker:
+                    sizes[topic_partition] = replica.size_bytes
+    return {
+        one: sizes.get(one, 0) / (ends[one] - starts[one]) if ends[one] > starts[one] else 0.0
+        for one in topic_partitions
+    }
+
+
+def cut_by_bytes(
+    ranges: Sequence[OffsetRange], density: Mapping[TopicPartition, float], bytes_max: int
+) -> list[OffsetRange]:
+    """Pieces of about ``bytes_max`` at most; ``density`` is the bytes of an offset."""
+    pieces: list[OffsetRange] = []
+    for wanted in ranges:
+        if wanted.size > 0:
+            parts = math.ceil(wanted.size * density[wanted.topic_partition] / bytes_max)
+            pieces.extend(cut(wanted, min(max(parts, 1), wanted.size)))
+    return pieces
+
+
+def gathered(items: Sequence[Item], sizes: Sequence[float], bytes_max: int) -> list[list[Item]]:
+    """Neighbours together as long as they have ``bytes_max`` at most; each list has an item at least."""
+    groups: list[list[Item]] = []
+    filled = 0.0
+    for item, size in zip(items, sizes, strict=True):
+        if groups and filled + size <= bytes_max:
+            groups[-1].append(item)
+            filled += size
+        else:
+            groups.append([item])
+            filled = size
+    return groups

@@ -1,0 +1,237 @@
+"""Batch reads.
+
+Spark plans a DataFrame's read once and reuses the plan for every action, while users expect "latest" to mean
+the latest of each action. The plan therefore holds places, not offsets, and tasks resolve them when they
+read. The task of the last planned range also reads partitions that were added since the plan was made.
+
+All tasks read the same state of all partitions (``cuts``), which shows each atomic write whole or not at all.
+
+With ``bytesPerTask``, ``minPartitions`` or ``maxRecordsPerPartition`` a range is cut at the offsets of
+planning time; only its outer edges move later.
+"""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from sparklog.client.admin import Admin
+from sparklog.client.isolation import IsolationLevel
+from sparklog.client.transactions.cut import Cut, PartitionCut
+from sparklog.model.errors import ConfigError
+from sparklog.model.ids import TopicPartition
+from sparklog_datasource.batch.byte_sizes import bytes_per_offset, cut_by_bytes, gathered
+from sparklog_datasource.batch.cuts import cut_for_task
+from sparklog_datasource.bounds import LATEST, AtOffset, AtTime, Everywhere, Place
+from sparklog_datasource.clients import cluster_client
+from sparklog_datasource.discovery import Discovery
+from sparklog_datasource.losses import Loss, Losses, Reason
+from sparklog_datasource.ranges import OffsetRange, split_ranges
+from sparklog_datasource.read_options import ReadOptions
+from sparklog_datasource.reading import read_rows
+from sparklog_datasource.resolution import latest_offsets, resolve
+from sparklog_datasource.task_start import StartsTasks
+
+
+@dataclass(frozen=True, slots=True)
+class LateRange:
+    """A range whose edges are places. ``floor`` and ``ceiling`` are the offsets of cuts, if any."""
+
+    topic_partition: TopicPartition
+    start: Place
+    end: Place
+    floor: int | None = None
+    ceiling: int | None = None
+
+
+class LatePartition(InputPartition):  # type: ignore[misc]  # Spark's has no types
+    """One Spark partition. The last one knows all ``planned`` partitions and looks for newer ones."""
+
+    def __init__(
+        self, wanted: Sequence[LateRange], plan: str, planned: frozenset[TopicPartition] | None = None
+    ) -> None:
+        self.wanted = wanted
+        self.plan = plan
+        self.planned = planned
+
+    def __repr__(self) -> str:
+        return f"LatePartition({self.wanted})"
+
+
+class BatchReader(StartsTasks, DataSourceReader):  # type: ignore[misc]  # Spark's has no types
+    """Made on the driver, pickled to tasks; holds nothing but options."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> list[Any]:
+        """The plan: a list, because Spark takes nothing else."""
+        ranges = self._plan()
+        _refuse_backward(ranges)
+        tasks = self._tasks(ranges)
+        planned = frozenset(late.topic_partition for task in tasks for late in task)
+        last, plan = len(tasks) - 1, uuid.uuid4().hex
+        return [LatePartition(task, plan, planned if i == last else None) for i, task in enumerate(tasks)]
+
+    def read(self, partition: Any) -> Iterator[Any]:
+        """The rows of one Spark partition; None stands for a plan that found no partitions."""
+        if not isinstance(partition, LatePartition):
+            partition = LatePartition((), uuid.uuid4().hex, frozenset())
+        cut = cut_for_task(self._options, partition.plan)
+        for late in partition.wanted:
+            yield from self._read(late, cut)
+        if partition.planned is not None and self._takes_newcomers:
+            for late in self._plan(cut):
+                if late.topic_partition not in partition.planned:
+                    yield from self._read(late, cut)
+
+    @property
+    def _takes_newcomers(self) -> bool:
+        """Whether to read partitions added later: not if the bounds name each partition."""
+        return isinstance(self._options.start, Everywhere) and isinstance(self._options.end, Everywhere)
+
+    def _plan(self, cut: Cut | None = None) -> list[LateRange]:
+        """The whole ranges of all partitions: those of the cut, or those that there are now."""
+        options = self._options
+        if cut is None:
+            discovery = Discovery(options.subscription, missing_is_error=True)
+            topic_partitions = list(discovery.partitions(cluster_client(options.connection)))
+        else:
+            topic_partitions = sorted(cut.ends)
+        starts, ends = options.start.places(topic_partitions), options.end.places(topic_partitions)
+        return [
+            LateRange(topic_partition, starts[topic_partition], ends[topic_partition])
+            for topic_partition in topic_partitions
+        ]
+
+    def _tasks(self, ranges: list[LateRange]) -> list[list[LateRange]]:
+        """The ranges of each task."""
+        bytes_max = self._options.bytes_per_task
+        if bytes_max is None:
+            return [[late] for late in self._resolved_and_cut(ranges)]
+        by_tp = {late.topic_partition: late for late in ranges}
+        density = bytes_per_offset(cluster_client(self._options.connection), by_tp)
+        pieces = cut_by_bytes(self._resolved(ranges), density, bytes_max)
+        sizes = [piece.size * density[piece.topic_partition] for piece in pieces]
+        late = _with_open_edges(by_tp, pieces)
+        empty = [0.0] * (len(late) - len(pieces))
+        return gathered(late, [*sizes, *empty], bytes_max)
+
+    def _resolved_and_cut(self, ranges: list[LateRange]) -> list[LateRange]:
+        """Raise for timestamps without a match here, not in a task; and cut ranges if an option says so."""
+        options = self._options
+        is_cut = options.cuts_ranges
+        if not is_cut and not any(isinstance(late.start, AtTime) for late in ranges):
+            return ranges
+        by_tp = {late.topic_partition: late for late in ranges}
+        pieces = split_ranges(
+            self._resolved(ranges),
+            partitions_min=options.partitions_min,
+            records_max=options.records_per_partition_max,
+        )
+        return _with_open_edges(by_tp, pieces) if is_cut else ranges
+
+    def _resolved(self, ranges: list[LateRange]) -> list[OffsetRange]:
+        admin = Admin(cluster_client(self._options.connection))
+        starts = {late.topic_partition: late.start for late in ranges}
+        ends = {late.topic_partition: late.end for late in ranges}
+        start_offsets = resolve(admin, starts, self._options.isolation_level)
+        end_offsets = resolve(admin, ends, self._options.isolation_level)
+        resolved = [
+            OffsetRange(topic_partition, start_offsets[topic_partition], end_offsets[topic_partition])
+            for topic_partition in starts
+        ]
+        for wanted in resolved:
+            if wanted.start_offset > wanted.end_offset:
+                raise _backward(wanted.topic_partition, wanted.start_offset, wanted.end_offset)
+        return resolved
+
+    def _read(self, late: LateRange, of_all: Cut | None) -> Iterator[Any]:
+        cut = None if of_all is None else of_all.of(late.topic_partition)
+        wanted = self._resolved([late])[0] if cut is None else self._resolved_in(cut, late)
+        if late.floor is not None:
+            wanted = replace(wanted, start_offset=max(wanted.start_offset, late.floor))
+        if late.ceiling is not None:
+            wanted = replace(wanted, end_offset=min(wanted.end_offset, late.ceiling))
+        yield from read_rows(self._options, self._within_log(late, wanted, cut), cut=cut)
+
+    def _resolved_in(self, cut: PartitionCut, late: LateRange) -> OffsetRange:
+        """The range as it was when the cut was made, whenever it is asked for."""
+        topic_partition = late.topic_partition
+        end = AtOffset(cut.high_watermark) if late.end == LATEST else late.end
+        offsets: list[int] = []
+        for place in (late.start, end):
+            admin = Admin(cluster_client(self._options.connection))
+            offset = resolve(admin, {topic_partition: place}, IsolationLevel.READ_UNCOMMITTED)[
+                topic_partition
+            ]
+            offsets.append(min(offset, cut.high_watermark) if isinstance(place, AtTime) else offset)
+        if offsets[0] > offsets[1]:
+            raise _backward(topic_partition, *offsets)
+        return OffsetRange(topic_partition, *offsets)
+
+    def _within_log(self, late: LateRange, wanted: OffsetRange, cut: PartitionCut | None) -> OffsetRange:
+        """Cut an end that the user named beyond the log, because a batch read does not wait for records."""
+        if _number(late.end) is None or wanted.size <= 0:
+            return wanted
+        topic_partition = wanted.topic_partition
+        if cut is None:
+            admin = Admin(cluster_client(self._options.connection))
+            latest = latest_offsets(admin, [topic_partition], self._options.isolation_level)[topic_partition]
+        else:
+            latest = cut.high_watermark
+        if latest >= wanted.end_offset:
+            return wanted
+        losses = Losses(self._options.fail_on_data_loss)
+        losses.note(
+            Loss(
+                topic_partition,
+                max(latest, wanted.start_offset),
+                wanted.end_offset,
+                Reason.BEYOND_THE_LOG,
+                f"the ending offset {wanted.end_offset} is beyond the end of the log, {latest}",
+            )
+        )
+        losses.tell()
+        return replace(wanted, end_offset=latest)
+
+
+def _with_open_edges(by_tp: dict[TopicPartition, LateRange], pieces: list[OffsetRange]) -> list[LateRange]:
+    """Pieces of ranges; the first and last piece of a partition keep its own places as edges."""
+    cut: list[LateRange] = []
+    for i, piece in enumerate(pieces):
+        topic_partition = piece.topic_partition
+        is_first = i == 0 or pieces[i - 1].topic_partition != topic_partition
+        is_last = i == len(pieces) - 1 or pieces[i + 1].topic_partition != topic_partition
+        floor = None if is_first else piece.start_offset
+        ceiling = None if is_last else piece.end_offset
+        cut.append(replace(by_tp[topic_partition], floor=floor, ceiling=ceiling))
+    empty = by_tp.keys() - {piece.topic_partition for piece in pieces}
+    may_grow = [
+        by_tp[topic_partition]
+        for topic_partition in sorted(empty)
+        if _number(by_tp[topic_partition].end) is None
+    ]
+    return [*cut, *may_grow]
+
+
+def _refuse_backward(ranges: list[LateRange]) -> None:
+    for late in ranges:
+        start, end = _number(late.start), _number(late.end)
+        if start is not None and end is not None and start > end:
+            raise _backward(late.topic_partition, start, end)
+
+
+def _number(place: Place) -> int | None:
+    """The offset of a place that is one already."""
+    return place.offset if isinstance(place, AtOffset) and place.offset >= 0 else None
+
+
+def _backward(topic_partition: TopicPartition, start_offset: int, end_offset: int) -> ConfigError:
+    return ConfigError(
+        f"the start offset {start_offset} of {topic_partition} is greater than its end offset {end_offset}; "
+        "choose "
+        "startingOffsets and endingOffsets so that each partition's start is not beyond its end"
+    )

@@ -1,0 +1,77 @@
+"""The rows that a read gives, in Arrow's types.
+
+Spark compares the Arrow schema for equality, so the columns are built in its types exactly. The constant ones
+are repeated by Arrow, no row is touched by Python.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from sparklog.model.ids import TopicPartition
+from sparklog.records.bridge import numbers, repeated_text
+from sparklog.records.columns import HEADERS_TYPE, TIMESTAMP_TYPE
+from sparklog_datasource.rows.form import ColumnForm, RowForm
+from sparklog_datasource.rows.text import as_form
+
+ROWS_MAX: Final = 50_000
+BYTES_MAX: Final = 16 * 1024 * 1024
+"""Small batches of the log are put together up to this size: each costs Spark a fixed effort."""
+
+
+@cache
+def arrow_schema(form: RowForm) -> pa.Schema:
+    """Spark's own mapping of ``rows.form.row_type``."""
+    fields = [
+        pa.field("key", _payload_type(form.key)),
+        pa.field("value", _payload_type(form.value)),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("timestamp", TIMESTAMP_TYPE),
+        pa.field("timestampType", pa.int32()),
+    ]
+    return pa.schema([*fields, pa.field("headers", HEADERS_TYPE)] if form.includes_headers else fields)
+
+
+def with_place(rows: pa.RecordBatch, topic_partition: TopicPartition, form: RowForm) -> pa.RecordBatch:
+    """Rows in ``records.columns.ROW_SCHEMA`` as rows for Spark; NotText as ``as_form``."""
+    count = rows.num_rows
+    columns = [
+        as_form(rows, "key", form.key, topic_partition),
+        as_form(rows, "value", form.value, topic_partition),
+        repeated_text(topic_partition.topic, count),
+        numbers(np.full(count, topic_partition.partition, np.int32)),
+        rows.column("offset"),
+        rows.column("timestamp"),
+        rows.column("timestamp_type"),
+    ]
+    if form.includes_headers:
+        columns.append(rows.column("headers"))
+    return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(form))
+
+
+def put_together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in fewer batches, none of them larger than the larger of a given one and the limits."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if waiting and (rows + batch.num_rows > ROWS_MAX or size + batch.nbytes > BYTES_MAX):
+            yield _one(waiting)
+            waiting, rows, size = [], 0, 0
+        waiting.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+    if waiting:
+        yield _one(waiting)
+
+
+def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def _payload_type(form: ColumnForm) -> pa.DataType:
+    return pa.binary() if form is ColumnForm.BINARY else pa.string()

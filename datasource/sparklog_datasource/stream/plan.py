@@ -1,0 +1,116 @@
+"""The ranges of a micro-batch, from its two offsets and from the log as it is now; and what of it is lost.
+
+A start is where the last micro-batch ended, an end where this one shall; both may be from a checkpoint, and
+the log may have changed since. Losses are collected, and reported together when the plan is made:
+
+- Partitions that are in the start only are gone.
+- Partitions that are in the end only are read from their beginning, which should be 0.
+- A topic that has another id in the end than in the start was created again. What followed the start is lost,
+  and the new topic is read from its beginning, whatever the length of its log. Spark's Kafka connector does
+  not notice this if the new log is the longer one.
+- A topic that has another id now than in the end is lost in this micro-batch, and new in the next one.
+- An end behind the log, or before its start, means that the log was cut.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from sparklog.model.ids import TopicId, TopicPartition
+from sparklog_datasource.losses import Loss, Losses, Reason
+from sparklog_datasource.offsets import Offsets
+from sparklog_datasource.ranges import OffsetRange
+from sparklog_datasource.stream.latest import others
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One of a micro-batch's two offsets: an offset per partition, and the ids of the topics."""
+
+    offsets: Offsets
+    topic_ids: dict[str, TopicId] = field(default_factory=dict)
+
+
+class LogNow(Protocol):
+    """What a plan asks of the log."""
+
+    topic_ids: dict[str, TopicId]
+
+    def earliest(self, topic_partitions: set[TopicPartition]) -> dict[TopicPartition, int]: ...
+
+    def deletion_reason(self, topic: str) -> Reason: ...
+
+
+def planned_ranges(start: Edge, end: Edge, latest: Offsets, log: LogNow, losses: Losses) -> list[OffsetRange]:
+    """The ranges to read; notes what is lost. ``latest`` are ends that are known to be in the log."""
+    starts, ends = dict(start.offsets), dict(end.offsets)
+    ended = others(end.topic_ids, log.topic_ids)
+    for topic_partition in sorted(ends):
+        if topic_partition.topic in ended:
+            first = starts.pop(topic_partition, 0)
+            losses.note(Loss(topic_partition, first, ends.pop(topic_partition), Reason.TOPIC_RECREATED))
+    recreated = others(start.topic_ids, end.topic_ids) - ended
+    for topic_partition in sorted(starts):
+        if topic_partition.topic in recreated:
+            losses.note(Loss(topic_partition, starts.pop(topic_partition), None, Reason.TOPIC_RECREATED))
+    for topic_partition in sorted(starts.keys() - ends.keys()):
+        losses.note(_gone(topic_partition, starts[topic_partition]))
+    starts = {**_newcomers(ends.keys() - starts.keys(), log, losses), **starts}
+    ranges = []
+    for topic_partition, wanted_end in sorted(ends.items()):
+        if topic_partition in starts:
+            wanted = OffsetRange(topic_partition, starts[topic_partition], wanted_end)
+            ranges.append(_within(wanted, latest, losses))
+    return [wanted for wanted in ranges if wanted.size > 0]
+
+
+def without_deleted(ranges: list[OffsetRange], log: LogNow, losses: Losses) -> list[OffsetRange]:
+    """The ranges from the log's start on.
+
+    For ranges that are cut into pieces, because each piece's task would tell of its own part.
+    """
+    starts = log.earliest({wanted.topic_partition for wanted in ranges})
+    left = []
+    for wanted in ranges:
+        start = min(starts.get(wanted.topic_partition, 0), wanted.end_offset)
+        if start > wanted.start_offset:
+            reason = log.deletion_reason(wanted.topic_partition.topic)
+            losses.note(Loss(wanted.topic_partition, wanted.start_offset, start, reason))
+        left.append(replace(wanted, start_offset=max(start, wanted.start_offset)))
+    return left
+
+
+def _newcomers(new: set[TopicPartition], log: LogNow, losses: Losses) -> dict[TopicPartition, int]:
+    """Where partitions begin that were added since the start."""
+    found = log.earliest(new)
+    for topic_partition in sorted(new - found.keys()):
+        sign = f"cannot find the earliest offsets of {topic_partition}, which was added and deleted"
+        losses.note(Loss(topic_partition, 0, None, Reason.TOPIC_DELETED, sign))
+    for topic_partition, offset in sorted(found.items()):
+        if offset != 0:
+            sign = f"added partition {topic_partition} starts from {offset} instead of 0"
+            reason = log.deletion_reason(topic_partition.topic)
+            losses.note(Loss(topic_partition, 0, offset, reason, sign))
+    return found
+
+
+def _within(wanted: OffsetRange, latest: Offsets, losses: Losses) -> OffsetRange:
+    """The part of a range that the log has."""
+    topic_partition, start, end = wanted.topic_partition, wanted.start_offset, wanted.end_offset
+    if end < start:
+        sign = f"the offset of {topic_partition} was changed from {start} to {end}"
+        losses.note(Loss(topic_partition, start, None, Reason.LOG_CUT, sign))
+        return wanted
+    last = latest.get(topic_partition)
+    if last is None:
+        if end > start:
+            losses.note(_gone(topic_partition, start, end))
+        return OffsetRange(topic_partition, start, start)
+    if last >= end:
+        return wanted
+    sign = f"the end of {topic_partition} was changed from {end} to {last}"
+    losses.note(Loss(topic_partition, max(last, start), end, Reason.LOG_CUT, sign))
+    return OffsetRange(topic_partition, start, last)
+
+
+def _gone(topic_partition: TopicPartition, start: int, end: int | None = None) -> Loss:
+    return Loss(topic_partition, start, end, Reason.TOPIC_DELETED, f"partitions {topic_partition} are gone")

@@ -1,0 +1,234 @@
+"""Micro-batch reads.
+
+Spark keeps one reader for the life of a query, for offsets and plans, and pickles another one to tasks. State
+of the first reaches a task only in a partition.
+
+Three of Spark's rules shape this module. Spark calls ``initialOffset`` twice, and again after a restart
+before the first micro-batch was committed: its answer is kept, and is part of the end of the first
+micro-batch (``offsets``). "No new records" means returning the start unchanged. The limits are applied here,
+because Spark's limit is a mere number; only "read everything" (of ``Trigger.Once``) is taken from Spark.
+"""
+
+import contextlib
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
+
+from sparklog.model.errors import ConfigError
+from sparklog.model.ids import TopicId, TopicPartition
+from sparklog_datasource.losses import Losses
+from sparklog_datasource.monitoring.reporting import group_of_task, reporter
+from sparklog_datasource.offsets import (
+    Offsets,
+    initial_of_json,
+    offsets_of_json,
+    offsets_to_json,
+    topic_ids_of_json,
+)
+from sparklog_datasource.ranges import OffsetRange, split_ranges, tasks_of_ranges
+from sparklog_datasource.read_options import ReadOptions
+from sparklog_datasource.reading import read_rows
+from sparklog_datasource.rows.form import refuse_other_schema
+from sparklog_datasource.stream.available_now import AvailableNow
+from sparklog_datasource.stream.latest import LatestOffsets, others
+from sparklog_datasource.stream.limits import MinimumGate, limited
+from sparklog_datasource.stream.plan import Edge, planned_ranges, without_deleted
+from sparklog_datasource.task_start import StartsTasks
+
+
+class RangesPartition(InputPartition):  # type: ignore[misc]  # Spark's has no types
+    """One Spark partition: ranges that are read one after the other, and the ids of their topics.
+
+    The first one of a micro-batch has ``reported``: the ends of all partitions.
+    """
+
+    def __init__(
+        self,
+        ranges: Sequence[OffsetRange],
+        topic_ids: Mapping[str, TopicId],
+        reported: Offsets | None = None,
+    ) -> None:
+        topics = {wanted.topic_partition.topic for wanted in ranges}
+        self.ranges = list(ranges)
+        self.topic_ids = {topic: topic_ids[topic] for topic in sorted(topics & topic_ids.keys())}
+        self.reported = reported
+
+    def __repr__(self) -> str:
+        return f"RangesPartition({self.ranges})"
+
+
+class StreamReader(StartsTasks, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]  # Spark's has no types
+    """See the module. Stateful, but picklable: connections are the process's (``clients``)."""
+
+    def __init__(self, options: ReadOptions, latest: LatestOffsets | None = None) -> None:
+        self._options = options
+        self._latest = LatestOffsets(options) if latest is None else latest
+        self._initial: dict[TopicPartition, int] | None = None
+        self._is_under_way = False
+        self._seen_ends: dict[TopicPartition, int] = {}
+        self._seen_ids: dict[str, TopicId] = {}
+        """Of the topics of the last ends, or of those that ``Trigger.AvailableNow`` captured."""
+
+        self._available_now: AvailableNow | None = None
+        least = options.offsets_per_trigger_min
+        self._gate = None if least is None else MinimumGate(least, options.trigger_delay_max_ms)
+
+    # What Spark asks before and between micro-batches.
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 (Spark's name)
+        self._available_now = AvailableNow()
+
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802 (Spark's name)
+        options = self._options
+        limit = options.offsets_per_trigger_max or options.offsets_per_trigger_min
+        return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
+        if self._initial is None:
+            self._initial = self._latest.initial()
+        return offsets_to_json(self._initial, topic_ids=self._latest.topic_ids)
+
+    def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: N802 (Spark's name)
+        """The end of the next micro-batch; ``start`` itself if there is none to run."""
+        start_ids = topic_ids_of_json(start)
+        starts = offsets_of_json(start)
+        is_first = not self._is_under_way and initial_of_json(start) is None and starts == self._initial
+        self._is_under_way = not is_first
+        ends = self._ends(starts, start_ids)
+        recreated = others(start_ids, self._seen_ids)
+        if not isinstance(limit, ReadAllAvailable):
+            known = {place: offset for place, offset in starts.items() if place.topic not in recreated}
+            ends = self._limited(known, ends)
+        if not ends or (ends == starts and not is_first and not recreated):
+            return start
+        return offsets_to_json(ends, topic_ids=self._seen_ids, initial=starts if is_first else None)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 (Spark's name)
+        """For the query's progress: how far the log is, whatever the limits."""
+        return offsets_to_json(self._seen_ends) if self._seen_ends else None
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing: the query's checkpoint has the offsets, and the last micro-batch is never committed."""
+
+    def stop(self) -> None:
+        """Nothing: connections belong to the process, and Spark mostly ends it without asking."""
+
+    # The plan of a micro-batch, and its reading.
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Any]:
+        ends, end_ids = offsets_of_json(end), topic_ids_of_json(end)
+        initial = initial_of_json(end)
+        starts = Edge(offsets_of_json(start) if initial is None else initial, topic_ids_of_json(start))
+        if self._available_now is not None and self._available_now.target is not None:
+            self._available_now.check_end(ends, self._latest.latest(ends, end_ids))
+        self._see_as_far_as(ends, end_ids)
+        losses = Losses(self._options.fail_on_data_loss)
+        ranges = planned_ranges(starts, Edge(ends, end_ids), self._seen_ends, self._latest, losses)
+        if self._options.cuts_ranges:
+            ranges = without_deleted(ranges, self._latest, losses)
+        losses.tell()
+        topic_ids = {**self._latest.topic_ids, **end_ids}
+        reported = ends if self._options.reports_offsets else None
+        return [
+            RangesPartition(task, topic_ids, reported if i == 0 else None)
+            for i, task in enumerate(self._tasks(ranges))
+        ]
+
+    def read(self, partition: Any) -> Iterator[Any]:
+        if isinstance(partition, RangesPartition):
+            with contextlib.closing(self._batches(partition)) as batches:
+                first = next(batches, None)
+                if partition.reported is not None:  # the report's thread would slow the first fetch down
+                    self._report(partition.reported)
+                if first is not None:
+                    yield first
+                    yield from batches
+
+    # Inside.
+
+    def _batches(self, partition: RangesPartition) -> Generator[Any, None, None]:
+        for wanted in partition.ranges:
+            topic_id = partition.topic_ids.get(wanted.topic_partition.topic)
+            yield from read_rows(self._options, wanted, topic_id)
+
+    def _report(self, ends: Offsets) -> None:
+        group = group_of_task(self._options.report_as)
+        if group is not None:
+            reporter(self._options.connection).report(group, ends)
+
+    def _tasks(self, ranges: list[OffsetRange]) -> list[list[OffsetRange]]:
+        """The ranges of each task; options that say how to divide them are obeyed to the letter."""
+        if not self._options.cuts_ranges:
+            return tasks_of_ranges(ranges)
+        pieces = split_ranges(
+            ranges,
+            partitions_min=self._options.partitions_min,
+            records_max=self._options.records_per_partition_max,
+        )
+        return [[piece] for piece in pieces]
+
+    def _ends(
+        self, starts: dict[TopicPartition, int], start_ids: dict[str, TopicId]
+    ) -> dict[TopicPartition, int]:
+        if self._available_now is not None and self._available_now.target is not None:
+            return self._available_now.target
+        self._seen_ends = self._latest.latest(starts, start_ids)
+        self._seen_ids = self._latest.topic_ids
+        if self._available_now is not None:
+            self._available_now.target = self._seen_ends
+        return self._seen_ends
+
+    def _limited(
+        self, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int]
+    ) -> dict[TopicPartition, int]:
+        most = self._options.offsets_per_trigger_max
+        if most is None and self._gate is None:
+            return ends
+        starts = {**self._latest.earliest(ends.keys() - starts.keys()), **starts}
+        gate = self._gate if self._available_now is None else None
+        if gate is not None and gate.holds_back(starts, ends, self._latest.now_ms()):
+            return {}
+        return ends if most is None else limited(most, starts, ends)
+
+    def _see_as_far_as(self, ends: dict[TopicPartition, int], end_ids: dict[str, TopicId]) -> None:
+        """Ask again unless the log was seen to have these ends: they may be from a checkpoint."""
+        if any(end > self._seen_ends.get(topic_partition, -1) for topic_partition, end in ends.items()):
+            self._seen_ends = self._latest.latest(ends, end_ids)
+
+
+class RefusingReader(DataSourceStreamReader):  # type: ignore[misc]  # Spark's has no types
+    """Stands in for a reader whose options are wrong.
+
+    An error while a reader is made reaches the user below another one: PySpark 4.2 and 4.3 stop the reader
+    that there is not. So it is raised by the first question instead.
+    """
+
+    def __init__(self, message: str) -> None:
+        self._message = message
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
+        raise ConfigError(self._message)
+
+    def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: N802 (Spark's name)
+        raise ConfigError(self._message)
+
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802 (Spark's name)
+        raise ConfigError(self._message)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Any]:
+        raise ConfigError(self._message)
+
+    def read(self, partition: Any) -> Iterator[Any]:
+        raise ConfigError(self._message)
+
+
+def stream_reader(given: Mapping[str, str], schema: Any) -> StreamReader | RefusingReader:
+    """The reader for these options."""
+    try:
+        options = ReadOptions.of_stream(given)
+        refuse_other_schema(schema, options.form)
+    except ConfigError as error:
+        return RefusingReader(str(error))
+    return StreamReader(options)
