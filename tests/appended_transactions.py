@@ -28,7 +28,7 @@ class AppendedTransactions:
         self.leader = cluster.wait_for_leader(topic)
 
     def replica(self, broker: int) -> Partition | None:
-        return self.cluster.brokers[BrokerId(broker)]._replicas.get(self.place)
+        return self.cluster.brokers[BrokerId(broker)].body.replicas.get(self.place)
 
     def write(self, producer_id: int, *values: bytes, sequence: int = -1) -> None:
         records = [Record(value=value) for value in values]

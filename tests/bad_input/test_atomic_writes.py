@@ -119,7 +119,7 @@ def test_a_write_was_silent_for_too_long(
     member.finish()
 
     def has_ended() -> bool:
-        hosts = (host for broker in brokers.brokers.values() for host in broker.coordinators.hosts())
+        hosts = (host for broker in brokers.brokers.values() for host in broker.body.coordinators.hosts())
         return any(host.shard.machine.counts().get("writes_timed_out") for host in hosts)
 
     until(has_ended)

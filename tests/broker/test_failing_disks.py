@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration
 
 def test_a_broker_whose_disk_fails_stops_so_that_others_lead(broker) -> None:
     broker.lead()
-    (partition,) = broker.server._replicas.partitions()
+    (partition,) = broker.server.body.replicas.partitions()
 
     def broken(*_args):
         raise OSError(28, "No space left on device")
@@ -40,7 +40,7 @@ def test_a_broker_whose_fsync_fails_stops_and_leaves_word_that_its_directory_is_
 ) -> None:
     broker.lead()
     broker.produce(b"a")
-    (partition,) = broker.server._replicas.partitions()
+    (partition,) = broker.server.body.replicas.partitions()
     sync = disks._fsync
 
     def broken(descriptor, path):
@@ -66,7 +66,7 @@ def test_a_broker_that_cannot_forget_a_failed_fsync_does_not_start(
     two = replace(options, log_dirs=(str(tmp_path / "one"), str(tmp_path / "two")))
     first = BrokerServer(two)
     first.start()
-    one, other = first._replicas._log_dirs._directories
+    one, other = first.body.replicas._log_dirs._directories
     other.write_suspects([str(one.uuid)])
     first.stop(clean=False)
 
@@ -103,8 +103,8 @@ def after_a_failed_fsync(options, zookeeper, tmp_path):
     """A broker with two directories went on with the second, told ZooKeeper, and was killed."""
     two = replace(options, log_dirs=(str(tmp_path / "one"), str(tmp_path / "two")))
     first = start(two)
-    one, other = first._replicas._log_dirs._directories
-    first._replicas._take_offline(one, "an fsync failed", is_suspect=True)
+    one, other = first.body.replicas._log_dirs._directories
+    first.body.replicas._take_offline(one, "an fsync failed", is_suspect=True)
     for thread in threading.enumerate():
         if thread.name == "suspect-directory":
             thread.join(20)
@@ -173,7 +173,7 @@ def test_a_disk_that_fails_an_fsync_during_a_stop_is_not_trusted_at_the_next_sta
     broker.lead()
     broker.produce(b"a")
 
-    (partition,) = broker.server._replicas.partitions()
+    (partition,) = broker.server.body.replicas.partitions()
     run, close = Flush.run, Log.close
 
     def fail_to_run(flush):
@@ -227,6 +227,6 @@ def test_a_broker_whose_disk_takes_no_checkpoint_stops_so_that_others_lead(
         write(disk, path, data, **how)
 
     monkeypatch.setattr(LocalDisk, "write_atomically", full)
-    getattr(broker.server._replicas, chore)()
+    getattr(broker.server.body.replicas, chore)()
     assert broker.server.wait_stopped(20)
     assert "No space left" in broker.server.failure

@@ -74,7 +74,7 @@ def codecs_in_log(cluster, topic):
     """The codecs of the batches that the leader and the follower have."""
     found = []
     for server in cluster.brokers.values():
-        log = server._replicas.find(TopicPartition(topic, 0), None).log
+        log = server.body.replicas.find(TopicPartition(topic, 0), None).log
         data = read_parts(log.read(0, 10_000_000, log.log_end_offset, at_least_one_batch=True).parts)
         found.append({header.compression for _, header in split(data)})
     return found

@@ -46,7 +46,7 @@ class Producing:
 def watch(cluster, leader):
     """What becomes of each batch that comes to the log: epoch, sequence, error."""
     answers = []
-    partition = cluster.brokers[leader]._replicas.get(TopicPartition(TOPIC, 0))
+    partition = cluster.brokers[leader].body.replicas.get(TopicPartition(TOPIC, 0))
     append = partition.append_as_leader
 
     def append_and_note(records, batches, acks, token, **connection):
@@ -68,7 +68,7 @@ def all_are_there_once_and_in_order(cluster, produce, expected):
 def let_the_isr_grow_after_the_first_refusal(cluster, leader, follower):
     """Before the leader looks at the next request. Returns what becomes of each."""
     answers = watch(cluster, leader)
-    partition = cluster.brokers[leader]._replicas.get(TopicPartition(TOPIC, 0))
+    partition = cluster.brokers[leader].body.replicas.get(TopicPartition(TOPIC, 0))
     append = partition.append_as_leader
 
     def append_and_wait(records, batches, acks, token, **connection):
@@ -103,7 +103,7 @@ def test_a_producer_keeps_its_epoch_and_every_record_is_there_once_and_in_order(
 
 def hear_of_the_role_after_the_first_request(cluster, leader, monkeypatch):
     """As where metadata comes from a broker that heard of it earlier."""
-    replicas, tp = cluster.brokers[leader]._replicas, TopicPartition(TOPIC, 0)
+    replicas, tp = cluster.brokers[leader].body.replicas, TopicPartition(TOPIC, 0)
     partition, note_refusal = replicas._partitions.pop(tp), replicas.note_refusal
 
     def hear(*refusal):

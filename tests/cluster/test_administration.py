@@ -198,7 +198,7 @@ def test_a_raised_minimum_holds_for_the_next_write_which_goes_through_when_it_is
     operator.wait_until(lambda: operator.partition().leader_epoch > epoch)
     patient = threading.Thread(target=cluster.produce, args=("t", ["b"]))
     patient.start()
-    refused = cluster.brokers[leader]._replicas.get(T0)
+    refused = cluster.brokers[leader].body.replicas.get(T0)
     assert refused is not None
     patient.join(0.5)
     assert patient.is_alive()
@@ -213,7 +213,7 @@ def test_all_brokers_hear_of_a_setting_that_holds_for_all_of_them(cluster, opera
     operator.changes.alter_broker_configs(None, {"message.max.bytes": "100"})
     operator.wait_until(
         lambda: all(
-            one._replicas.config.get_int("message.max.bytes") == 100 for one in cluster.brokers.values()
+            one.body.replicas.config.get_int("message.max.bytes") == 100 for one in cluster.brokers.values()
         )
     )
     with pytest.raises(KafkaError, match="MESSAGE_TOO_LARGE"):

@@ -235,7 +235,7 @@ def test_leaders_forget_members_with_their_markers(writing, cluster):
     writing.commit(identity, writing.finished(identity, b"row"))
     for broker in cluster.brokers.values():
         for place in PLACES:
-            partition = broker._replicas.get(place)
+            partition = broker.body.replicas.get(place)
             deadline = time.monotonic() + 10
             while partition.inspect(lambda log, _: dict(log.producers.producers)):
                 assert time.monotonic() < deadline
@@ -244,7 +244,7 @@ def test_leaders_forget_members_with_their_markers(writing, cluster):
 
 def lost_topics(cluster, app_id):
     """What the coordinator of an app id knows to be deleted."""
-    hosts = (host for broker in cluster.brokers.values() for host in broker.coordinators.hosts())
+    hosts = (host for broker in cluster.brokers.values() for host in broker.body.coordinators.hosts())
     shards = [host.shard.machine.writes for host in hosts if host.topic_partition.topic == TOPIC]
     return {lost.name for shard in shards if app_id in shard.apps for lost in shard.apps[app_id].lost_topics}
 

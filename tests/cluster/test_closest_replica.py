@@ -33,7 +33,7 @@ class Watched:
             self.watch(broker)
 
     def watch(self, broker):
-        partition = self.cluster.brokers[broker]._replicas.get(TP)
+        partition = self.cluster.brokers[broker].body.replicas.get(TP)
         read = partition.read
 
         def counting(request, **how):

@@ -40,7 +40,7 @@ def compacting() -> Iterator[InProcessCluster]:
 
 def state(cluster: InProcessCluster, broker_id: int, topic: str) -> CleanerState | None:
     """None while the broker does not know its role."""
-    found = [s for s in cluster.brokers[broker_id].cleaner.states() if s.topic_partition.topic == topic]
+    found = [s for s in cluster.brokers[broker_id].body.cleaner.states() if s.topic_partition.topic == topic]
     return found[0] if found else None
 
 
@@ -147,9 +147,8 @@ def test_replicas_of_a_compacted_log_differ_in_bytes_only_and_followers_pass_gap
         found = rows_on_disk(compacting.root / f"broker-{broker_id}" / "0" / "replicas-0")
         last = {key: value for _, key, value in found}
         assert {key: value for key, value in last.items() if value is not None} == table
-    (partition,) = [
-        p for p in compacting.brokers[victim]._replicas.partitions() if p.topic_partition.topic == "replicas"
-    ]
+    held = compacting.brokers[victim].body.replicas.partitions()
+    (partition,) = [one for one in held if one.topic_partition.topic == "replicas"]
     assert partition.log_start_offset == 0
     compacting.kill(compacting.wait_for_leader("replicas"))
     compacting.wait_for_leader("replicas")

@@ -135,7 +135,7 @@ def test_a_disk_that_fails_under_a_replica_costs_nothing(role) -> None:
         def broken(*_args):
             raise OSError(5, "Input/output error")
 
-        cluster.brokers[victim]._replicas.get(tp).log.append = broken
+        cluster.brokers[victim].body.replicas.get(tp).log.append = broken
         assert cluster.brokers[victim].wait_stopped(20)
         writer.wait_for(10)
         assert victim not in cluster.partitions("t")[0].isr
@@ -178,7 +178,7 @@ def test_after_an_unclean_election_consumers_go_on_and_the_logs_are_equal() -> N
 
 
 def whole_log(cluster: InProcessCluster, broker_id: int, tp: TopicPartition) -> bytes:
-    log = cluster.brokers[broker_id]._replicas.get(tp).log
+    log = cluster.brokers[broker_id].body.replicas.get(tp).log
     found = log.read(0, 1 << 20, log.log_end_offset, at_least_one_batch=True)
     return bytes(read_parts(found.parts))
 
@@ -245,7 +245,7 @@ def test_a_broker_with_an_empty_disk_joins_only_after_it_has_caught_up(own_clust
     for other in {1, 2, 3} - {victim}:
         own_cluster.kill(other)
     own_cluster.wait_for_isr("t", 1)
-    assert own_cluster.brokers[victim]._replicas.get(tp).log_end_offset == len(writer.acknowledged)
+    assert own_cluster.brokers[victim].body.replicas.get(tp).log_end_offset == len(writer.acknowledged)
 
 
 def test_a_deleted_topic_can_be_created_again_and_is_empty(own_cluster) -> None:

@@ -30,7 +30,7 @@ def cluster(tmp_path):
 
 
 def partition_on(cluster, broker):
-    return cluster.brokers[broker]._replicas.get(TP)
+    return cluster.brokers[broker].body.replicas.get(TP)
 
 
 def fill(cluster):

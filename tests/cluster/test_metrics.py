@@ -99,7 +99,7 @@ def test_a_follower_that_hangs_is_a_shrink_and_when_it_goes_on_an_expand() -> No
         wait_for(
             cluster.brokers[leader], isr_shrinks_total=0, isr_expands_total=0, under_replicated_partitions=0
         )
-        with cluster.brokers[3 - leader]._replicas.get(TP).log_guard.lock:
+        with cluster.brokers[3 - leader].body.replicas.get(TP).log_guard.lock:
             cluster.produce("t", ["acknowledged once the follower is out"])
             wait_for(  # the leader counts it when it has answered
                 cluster.brokers[leader],
@@ -128,7 +128,7 @@ def test_a_disk_that_fails_shows_as_an_offline_directory_with_its_partitions() -
     with with_metrics(1, log_dirs=2) as cluster:
         cluster.create_topic("t", partitions=4)
         wait_for(cluster.brokers[1], partitions=4, leaders=4, offline_partitions=0, offline_log_directories=0)
-        replicas = cluster.brokers[1]._replicas
+        replicas = cluster.brokers[1].body.replicas
         replicas._on_log_failed(replicas.get(TP), "its disk is broken", is_suspect=False)
         wait_for(cluster.brokers[1], partitions=4, leaders=2, offline_partitions=2, offline_log_directories=1)
 

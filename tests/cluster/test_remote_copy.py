@@ -142,7 +142,9 @@ def test_sealed_segments_appear_in_the_store_and_a_new_leader_copies_on(
     assert [epoch for epoch, _ in state_of(store, remote, segments[-1]).epochs] == [
         *sorted({one.leader_epoch for one in segments})
     ]
-    assert sum(broker.remote_copies.segments for broker in cluster.brokers.values()) >= len(segments)
+    assert sum(broker.body.copies.copier.statistics.segments for broker in cluster.brokers.values()) >= len(
+        segments
+    )
 
 
 def test_open_transactions_wait_and_aborted_rows_are_not_for_readers(
@@ -155,7 +157,7 @@ def test_open_transactions_wait_and_aborted_rows_are_not_for_readers(
     transactions.end(2, commits=False)
     transactions.write(3, b"c" * 900)
     remote, store = remote_of(cluster, "t"), open_store(url)
-    copies = [broker.remote_copies for broker in cluster.brokers.values()]
+    copies = [broker.body.copies.copier.statistics for broker in cluster.brokers.values()]
     until(lambda: sum(one.lag_bytes for one in copies) > 0)
     until(lambda: share_of(cluster).lag_segments == 3)
     share = share_of(cluster)
@@ -235,7 +237,7 @@ def test_a_raw_topic_keeps_its_segments_as_they_are_and_its_layout_may_change(
 
 def logs_of(cluster: InProcessCluster, topic: str = "t") -> list[Log]:
     place = TopicPartition(topic, 0)
-    found = [broker._replicas.get(place) for broker in cluster.brokers.values() if broker._replicas]
+    found = [broker.body.replicas.get(place) for broker in cluster.brokers.values()]
     return [one.log for one in found if one is not None]
 
 
@@ -279,11 +281,11 @@ def test_the_rate_of_copying_changes_while_brokers_run_and_no_stop_waits_for_it(
     name = "remote.log.manager.copy.max.bytes.per.second"
     ClusterChanges(cluster.client).alter_broker_configs(None, {name: "1"})
     brokers = cluster.brokers.values()
-    until(lambda: all(one._replicas.settings.now.get_int(name) == 1 for one in brokers))
+    until(lambda: all(one.body.replicas.settings.now.get_int(name) == 1 for one in brokers))
     cluster.create_topic("t", configs=TIERED)
     cluster.produce("t", ["x" * 900])
     cluster.produce("t", ["x" * 900])
-    until(lambda: any(one.remote_copies.bytes for one in brokers))
+    until(lambda: any(one.body.copies.copier.statistics.bytes for one in brokers))
     assert head_of(zookeeper, remote_of(cluster, "t")) is None
     began = time.monotonic()
     for broker in brokers:

@@ -43,7 +43,7 @@ def cluster(tmp_path: Path) -> Iterator[InProcessCluster]:
 
 
 def log_of(cluster: InProcessCluster, broker: int) -> Log:
-    partition = cluster.brokers[broker]._replicas.get(TP)
+    partition = cluster.brokers[broker].body.replicas.get(TP)
     assert partition is not None
     return partition.log
 
@@ -100,7 +100,7 @@ def refuse(*_: object) -> NoReturn:
 
 
 def waits_for_store(cluster: InProcessCluster, broker: int) -> bool:
-    partition = cluster.brokers[broker]._replicas.get(TP)
+    partition = cluster.brokers[broker].body.replicas.get(TP)
     return partition is not None and partition.awaits_history
 
 

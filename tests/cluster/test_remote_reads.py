@@ -43,7 +43,7 @@ def cluster(tmp_path: Path, store: Path) -> Iterator[InProcessCluster]:
 
 
 def logs(cluster: InProcessCluster) -> list[Log]:
-    found = [broker._replicas.get(TP) for broker in cluster.brokers.values()]
+    found = [broker.body.replicas.get(TP) for broker in cluster.brokers.values()]
     return [partition.log for partition in found if partition is not None]
 
 
@@ -93,8 +93,8 @@ def test_every_client_reads_from_offset_0_what_only_the_store_has(cluster: InPro
     wait_until_moved(cluster, 30)
     assert read_all(cluster, len(values)) == values
     assert [record.value.decode() for record in cluster.consume("t", at_least=len(values))] == values
-    assert sum(broker.remote_reads.requests for broker in cluster.brokers.values()) > 0
-    assert sum(broker.remote_reads.errors for broker in cluster.brokers.values()) == 0
+    assert sum(broker.body.copies.reader.counts.requests for broker in cluster.brokers.values()) > 0
+    assert sum(broker.body.copies.reader.counts.errors for broker in cluster.brokers.values()) == 0
 
 
 def test_a_replica_that_begins_anew_has_the_history_and_may_lead(cluster: InProcessCluster) -> None:
@@ -105,7 +105,8 @@ def test_a_replica_that_begins_anew_has_the_history_and_may_lead(cluster: InProc
     cluster.kill(other)
     cluster.wait_for_isr("t", 2)
     values += fill(cluster, 20, "y")
-    alive = [broker._replicas.get(TP).log for number, broker in cluster.brokers.items() if number != other]
+    living = [broker for number, broker in cluster.brokers.items() if number != other]
+    alive = [broker.body.replicas.get(TP).log for broker in living]
     until(lambda: all(log.local_start_offset >= 30 for log in alive))
     cluster.revive(other)
     cluster.wait_for_isr("t", 3)
@@ -192,5 +193,5 @@ def test_a_damaged_object_costs_its_own_range_alone(cluster: InProcessCluster, s
         assert consumer.poll(3) is None
     finally:
         consumer.close()
-    assert sum(broker.remote_reads.errors for broker in cluster.brokers.values()) > 0
+    assert sum(broker.body.copies.reader.counts.errors for broker in cluster.brokers.values()) > 0
     assert first.log_start_offset == 0

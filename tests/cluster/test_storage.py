@@ -35,7 +35,7 @@ def changes(cluster):
 
 
 def starts(cluster):
-    replicas = (broker._replicas.get(T0) for broker in cluster.brokers.values())
+    replicas = (broker.body.replicas.get(T0) for broker in cluster.brokers.values())
     return [replica.log_start_offset for replica in replicas]
 
 
@@ -79,7 +79,7 @@ def test_a_topic_may_go_by_the_leaders_clock(cluster, changes):
     cluster.create_topic("t", configs={"message.timestamp.type": "LogAppendTime"})
     before_ms = time.time() * 1_000
     cluster.produce("t", ["a", "b"])
-    header = cluster.brokers[1]._replicas.get(T0).log.header_at(0)
+    header = cluster.brokers[1].body.replicas.get(T0).log.header_at(0)
     assert header.is_log_append_time
     assert before_ms - 1 <= header.max_timestamp_ms <= time.time() * 1_000
     assert [record.value for record in cluster.consume("t")] == [b"a", b"b"]
@@ -108,7 +108,7 @@ def partitions_in(changes, broker):
 
 def break_log(broker, partition, error=None):
     """The next write to this log fails, as its disk would make it."""
-    log = broker._replicas.get(partition).log
+    log = broker.body.replicas.get(partition).log
 
     def refuse(*_unused, **_ignored):
         raise error or OSError(errno.EIO, "Input/output error", log.directory)
@@ -171,7 +171,7 @@ def test_an_fsync_that_failed_is_remembered_by_zookeeper_and_the_replicas_catch_
     assert [path.parent.name for path in notes] == ["1" if home == "0" else "0"]
     disks._wait(lambda: notes[0].read_text() == "", lambda: "the note stays, though ZooKeeper has been there")
     zookeeper, broker_id = broker._registration.zookeeper, BrokerId(leader)
-    log = (broker._replicas.get(T0).topic_id, T0.partition)
+    log = (broker.body.replicas.get(T0).topic_id, T0.partition)
     (suspect,) = read_suspect(zookeeper, broker_id)
     assert str(meta_properties.read(LocalDisk(), str(notes[0].parents[1] / home)).uuid) == suspect
     disks.shut_down(leader)
@@ -249,7 +249,7 @@ def test_with_fsync_everything_acknowledged_is_below_the_recovery_points():
         cluster.create_topic("t", configs={"min.insync.replicas": "3"})
         for number in range(50):
             cluster.produce("t", [str(number)])
-            logs = [broker._replicas.get(T0).log for broker in cluster.brokers.values()]
+            logs = [broker.body.replicas.get(T0).log for broker in cluster.brokers.values()]
             assert all(log.recovery_point >= number + 1 for log in logs)
         leader = cluster.wait_for_leader("t")
         cluster.kill(leader)

@@ -123,7 +123,7 @@ def test_compacted_records_are_no_loss(spark: Any, compacting: InProcessCluster,
         producer.produce("compacted", key=b"k%d" % (i % 10), value=b"%d" % i)
         if i % 20 == 19:
             producer.flush(30)
-    cleaner = compacting.brokers[min(compacting.brokers)].cleaner
+    cleaner = compacting.brokers[min(compacting.brokers)].body.cleaner
     until(
         lambda: any(state.last is not None and not state.is_due for state in cleaner.states()), "compaction"
     )

@@ -44,7 +44,8 @@ class History:
 
     def await_move(self) -> None:
         """Until no disk has a record of a transaction, and none of before."""
-        logs = [broker._replicas.get(TopicPartition("t", 0)).log for broker in self.cluster.brokers.values()]
+        held = [broker.body.replicas for broker in self.cluster.brokers.values()]
+        logs = [replicas.get(TopicPartition("t", 0)).log for replicas in held]
         first_of_tail = self.every[-TAIL][0]
         until(
             lambda: all(log.local_start_offset >= first_of_tail for log in logs),
@@ -94,8 +95,8 @@ class ClientsContract:
             history.fill()
             history.await_move()
             yield history
-            assert sum(broker.remote_reads.requests for broker in cluster.brokers.values()) > 0
-            assert sum(broker.remote_reads.errors for broker in cluster.brokers.values()) == 0
+            assert sum(broker.body.copies.reader.counts.requests for broker in cluster.brokers.values()) > 0
+            assert sum(broker.body.copies.reader.counts.errors for broker in cluster.brokers.values()) == 0
 
     @pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
     def test_librdkafka_reads_from_offset_0(self, history: History, isolation: str) -> None:

@@ -70,7 +70,7 @@ def test_copies_and_reads_under_way_do_not_hold_up_a_stop_and_nothing_is_lost(
             cluster.create_topic("t", configs=TIERED)
             for value in values:
                 cluster.produce("t", [value])
-            partition = cluster.brokers[1]._replicas.get(ids.TopicPartition("t", 0))
+            partition = cluster.brokers[1].body.replicas.get(ids.TopicPartition("t", 0))
             assert partition is not None
             until(lambda: partition.log.local_start_offset >= 15, "records that only the store has")
             server.send_signal(signal.SIGSTOP)

@@ -19,19 +19,11 @@ import logging
 import secrets
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
-from sparklog.broker.context import BrokerContext
-from sparklog.broker.conversion.statistics import ConversionStatistics
-from sparklog.broker.coordination.broker_batches import BrokerCalls
-from sparklog.broker.coordination.coordinators import CoordinatorShards
-from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.coordination.metrics import coordinator_metrics
-from sparklog.broker.coordination.transaction_markers import TransactionMarkers
-from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
-from sparklog.broker.dispatch import Dispatcher, begins_beside, works_in_place
-from sparklog.broker.history.reader import Counts
+from sparklog.broker.dispatch import begins_beside, works_in_place
+from sparklog.broker.life.body import CONTROLLER_CALLS_MAX, BodyPorts, BrokerBody, Lanes
 from sparklog.broker.life.cleaner_threads import CleanerThreads
 from sparklog.broker.life.connection_limits import ConfiguredLimits
 from sparklog.broker.life.controlled_shutdown import move_leaders_away
@@ -39,24 +31,17 @@ from sparklog.broker.life.housekeeping import Housekeeping
 from sparklog.broker.life.metrics import broker_metrics, conversion_metrics, disk_metrics
 from sparklog.broker.life.options import BrokerOptions
 from sparklog.broker.life.registration import Registration
-from sparklog.broker.life.replication import Replication, ReplicationPorts
+from sparklog.broker.life.remote_copies import StorePorts
+from sparklog.broker.life.remote_metrics import remote_metrics
 from sparklog.broker.life.request_metrics import connection_metrics, request_metrics
-from sparklog.broker.life.tiering import Tiering, history_metrics, start_questions, tiering_metrics
-from sparklog.broker.log_cleaner import LogCleaner
+from sparklog.broker.life.store_threads import StoreThreads
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
-from sparklog.broker.metadata.departed_brokers import DepartedBrokers
-from sparklog.broker.metadata.first_report import FirstReport
-from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports
-from sparklog.broker.replica_manager import ReplicaManager
-from sparklog.broker.tiering.copier import CopyStatistics
-from sparklog.broker.tiering.history_questions import HistoryQuestions, QuestionPorts
 from sparklog.broker.to_controller.controller_link import ControllerLink
 from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.model.cluster import Broker, Node
 from sparklog.model.errors import SparklogError
-from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
-from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
+from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch
 from sparklog.model.loops import Call, CallBroker, Loop
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
@@ -77,12 +62,6 @@ ALL_ADDRESSES: Final = "0.0.0.0"
 
 JOIN_SECONDS: Final = 1.0
 """Longest wait for loops that may wait for an absent ZooKeeper: the end of the session ends their wait."""
-
-CONTROLLER_CALLS_MAX: Final = 4
-"""Requests of clients that wait for the controller at the same time; further ones queue."""
-
-TRANSACTION_LANES: Final = 2
-"""Connections to each other broker for transactions: markers, which wait for replicas, and verifications."""
 
 
 class BrokerServer:
@@ -109,18 +88,14 @@ class BrokerServer:
         """The port of each listener: those assigned, and all of them once the broker listens."""
         self._identity: dict[str, str] = {}
         self._registration = Registration(options)
-        self._metadata = MetadataCache(threading.Lock())
-        self._dispatcher: Dispatcher | None = None
+        self._body: BrokerBody | None = None
+        """All that serves, once the log directories are open."""
         self._zookeeper_loops = LoopThreads(no_calls)
         self._loops = LoopThreads(self._ask)
-        self._lanes: list[PeerConnections] = []
-        """Connections to other brokers: one for each of the fetchers that a leader has, then those for
-        transactions.
-        """
-        self._replication: Replication | None = None
-        self._link: ControllerLink | None = None
-        self._replicas: ReplicaManager | None = None
-        self._producer_ids: ProducerIds | None = None
+        self._lanes = Lanes(self._config.get_int("num.replica.fetchers"))
+        self._connections = [PeerConnections(client_id=self._client_id) for _ in range(self._lanes.count)]
+        """To other brokers, one for each lane."""
+        self._link = ControllerLink(client_id=self._client_id)
         self._statistics = RequestStatistics()
         self._clean = False
         self.failure: str | None = None
@@ -128,14 +103,6 @@ class BrokerServer:
         """The id of the last directory, if it is suspect."""
         self.has_lost_session = False
         """Whether the broker failed because its ZooKeeper session expired; it may be started again then."""
-        self.coordinators: CoordinatorShards | None = None
-        """Its coordinators, once the broker has started."""
-        self.cleaner: LogCleaner | None = None
-        """Compacts the logs, once the broker has started."""
-        self.remote_copies = CopyStatistics()
-        """What was copied to the remote store."""
-        self.remote_reads = Counts()
-        """What was read from it."""
         self.metrics_port: int | None = None
         """The port of the metrics endpoint, if it is enabled."""
 
@@ -187,8 +154,7 @@ class BrokerServer:
             with self._stop_lock:
                 if self._stopped.is_set():
                     raise SparklogError(f"{self._client_id} was stopped while it started: {self.failure}")
-                assert self._producer_ids is not None
-                self._producer_ids.look_ahead(self._broker_epoch)
+                self.body.context.producer_ids.look_ahead(self._broker_epoch)
         except BaseException:
             with self._stop_lock:
                 self._unwind()
@@ -211,79 +177,90 @@ class BrokerServer:
         return self._stopped.wait(timeout_seconds)
 
     @property
+    def body(self) -> BrokerBody:
+        """The parts of the broker, once its log directories are open."""
+        assert self._body is not None, f"{self._client_id} has not opened its logs"
+        return self._body
+
+    @property
     def _broker_epoch(self) -> BrokerEpoch:
-        return NO_BROKER_EPOCH if self._replication is None else self._replication.broker_epoch
+        return NO_BROKER_EPOCH if self._body is None else self._body.replication.broker_epoch
 
     # Start
 
     def _start(self) -> None:
-        registration = self._registration
+        options, registration = self._options, self._registration
         self._undo.append(registration.close)
         registration.connect()
         registration.on_expired(self._on_expired)
         log_dirs = registration.open_directories(self._executor, self._clock)
         self._undo.append(lambda: self._close_logs(log_dirs))
-        context, replication = self._compose(log_dirs)
-        self._dispatcher = Dispatcher(context)
-        reactor = self._reactor(self._dispatcher, context.replicas)
-        context.replicas.attentive_until = reactor.attentive_until
+        store = self._store_threads()
+        body = self._body = BrokerBody.compose(
+            options.broker_id,
+            registration.cluster_id,
+            self._config,
+            log_dirs,
+            self._body_ports(None if store is None else store.ports()),
+            self._fail,
+        )
+        reactor = self._reactor(body)
+        body.replicas.attentive_until = reactor.attentive_until
         reactor.start()
         self._ports = dict(zip(self._listeners.bound, reactor.ports, strict=True))
         self._identity.update(self._found_at_start())
         self._undo.append(reactor.stop)
         self._undo.append(self._loops.close)
-        self._undo += [peers.close for peers in self._lanes]
-        replication.start()
-        assert self._link is not None
-        assert self.coordinators is not None
-        self.coordinators.start(self._loops, self._zookeeper_loops)
+        self._undo += [connections.close for connections in self._connections]
+        body.replication.start()
+        body.coordinators.start(self._loops, self._zookeeper_loops)
         self._undo.append(self._link.close)
         self._undo.append(lambda: self._zookeeper_loops.close(JOIN_SECONDS))
-        replication.registered(registration.register(self.broker, log_dirs), self._fail)
-        housekeeping = Housekeeping(context.replicas, self._config)
-        housekeeping.start()
-        self._undo.append(housekeeping.close)
-        self._start_cleaner(context, log_dirs)
-        self._start_tiering(context)
-        self._start_metrics(replication, reactor, context.conversions)
+        body.replication.registered(registration.register(self.broker, log_dirs), self._fail)
+        self._start_chores(body, store)
+        self._start_metrics(body, reactor)
         logger.info("broker %s is up in epoch %d", self.broker, self._broker_epoch)
 
-    def _start_cleaner(self, context: BrokerContext, log_dirs: LogDirs) -> None:
-        self.cleaner = LogCleaner(
-            context.replicas.partitions,
-            log_dirs,
-            context.replicas.settings,
-            self._clock,
-            guard=threading.Lock(),
-            new_seed=lambda: secrets.randbits(64),
-        )
-        threads = CleanerThreads(self.cleaner, context.replicas.settings)
-        threads.start()
-        self._undo.append(threads.close)
-
-    def _start_tiering(self, context: BrokerContext) -> None:
+    def _store_threads(self) -> StoreThreads | None:
         if not self._config.get_str("remote.log.storage.url"):
-            ports = QuestionPorts(
-                self._registration.zookeeper, None, "", self._registration.cluster_id, self._clock
-            )
-            questions = HistoryQuestions(context.replicas.partitions, ports, loops=1)
-            start_questions(self._zookeeper_loops, questions, context.replicas)
-            return
-        tiering = Tiering(
-            context.replicas,
-            self._options.broker_id,
-            self._registration.cluster_id,
-            self._registration.zookeeper,
-            Ports(self._clock, self._timer, self._executor, new_guard=threading.Lock),
-        )
-        self.remote_reads = tiering.reader.counts
-        self.remote_copies = tiering.copier.statistics
-        tiering.start()
-        self._undo.append(tiering.close)
+            return None
+        return StoreThreads(self._options.broker_id, self._registration.cluster_id, self._config, self._clock)
 
-    def _start_metrics(
-        self, replication: Replication, reactor: Reactor, conversions: ConversionStatistics
-    ) -> None:
+    def _body_ports(self, store: StorePorts | None) -> BodyPorts:
+        link = self._link
+        return BodyPorts(
+            inside=Ports(self._clock, self._timer, self._executor, new_guard=threading.Lock),
+            loops=self._loops,
+            zookeeper_loops=self._zookeeper_loops,
+            zookeeper=self._registration.zookeeper,
+            link=link,
+            controller=link,
+            waiting_room=self._waiting_room,
+            hang_up=lambda leader, lane: self._connections[lane].forget(leader),
+            lanes=self._lanes,
+            producer_ids=ProducerIds(self._options.broker_id, link, self._waiting_room),
+            new_seed=lambda: secrets.randbits(64),
+            store=store,
+            identity=self._identity,
+        )
+
+    def _start_chores(self, body: BrokerBody, store: StoreThreads | None) -> None:
+        """What works on logs beside requests: retention, compaction, copies to the store."""
+        settings = body.replicas.settings
+        housekeeping = Housekeeping(body.replicas, self._config)
+        housekeeping.start()
+        self._undo.append(housekeeping.close)
+        cleaners = CleanerThreads(body.cleaner, settings)
+        cleaners.start()
+        self._undo.append(cleaners.close)
+        if store is not None:
+            store.start(body, settings)
+            self._undo.append(store.close)
+            return
+        for name, loop in body.question_loops():
+            self._zookeeper_loops.start(name, loop)
+
+    def _start_metrics(self, body: BrokerBody, reactor: Reactor) -> None:
         port = self._config.get_int("metrics.port")
         if port < 0:
             return
@@ -292,14 +269,13 @@ class BrokerServer:
 
         server = serve_metrics(
             lambda: (
-                *broker_metrics(replication.replicas, replication.proposals),
-                *disk_metrics(replication.replicas),
-                *(coordinator_metrics(self.coordinators) if self.coordinators is not None else ()),
+                *broker_metrics(body.replicas, body.replication.proposals),
+                *disk_metrics(body.replicas),
+                *coordinator_metrics(body.coordinators),
                 *connection_metrics(reactor),
-                *conversion_metrics(conversions),
+                *conversion_metrics(body.context.conversions),
                 *request_metrics(self._statistics),
-                *tiering_metrics(self.remote_copies),
-                *history_metrics(self.remote_reads),
+                *remote_metrics(body.copies),
             ),
             self._options.host,
             port,
@@ -309,75 +285,13 @@ class BrokerServer:
             self.metrics_port = server.port
             self._undo.append(server.close)
 
-    def _compose(self, log_dirs: LogDirs) -> tuple[BrokerContext, Replication]:
-        options, config = self._options, self._config
-        self._link = link = ControllerLink(client_id=self._client_id)
-        fetchers = config.get_int("num.replica.fetchers")
-        self._lanes = lanes = [
-            PeerConnections(client_id=self._client_id) for _ in range(fetchers + TRANSACTION_LANES)
-        ]
-        ports = ReplicationPorts(
-            inside=Ports(self._clock, self._timer, self._executor, new_guard=threading.Lock),
-            loops=self._loops,
-            zookeeper_loops=self._zookeeper_loops,
-            zookeeper=self._registration.zookeeper,
-            link=link,
-            hang_up=lambda leader, lane: lanes[lane].forget(leader),
-            lanes=fetchers,
-        )
-        self._replication = replication = Replication(
-            options.broker_id, config, log_dirs, self._metadata, ports, self._fail
-        )
-        replicas = self._replicas = replication.replicas
-        replicas.load()
-        self._producer_ids = ProducerIds(options.broker_id, link, self._waiting_room)
-        self.coordinators = CoordinatorShards(
-            replicas, self._metadata, ports.inside, self._registration.zookeeper
-        )
-        calls = BrokerCalls(
-            self._loops, self._find_broker, lane=fetchers, timeout_ms=config.get_int("request.timeout.ms")
-        )
-        markers = TransactionMarkers(self._metadata, ports.inside, calls)
-        self.coordinators.listen(TRANSACTION_STATE_TOPIC, markers.send)
-        context = BrokerContext(
-            broker_id=options.broker_id,
-            cluster_id=self._registration.cluster_id,
-            brokers_listener=self._listeners.inter_broker,
-            metadata=self._metadata,
-            first_report=FirstReport(self._metadata, self._timer),
-            doubted_leaders=replication.doubted_leaders,
-            departed_brokers=DepartedBrokers(self._clock),
-            replicas=replicas,
-            controller=link,
-            producer_ids=self._producer_ids,
-            coordinators=self.coordinators,
-            internal_topics=InternalTopics(
-                link, self._waiting_room, lambda: replicas.config, self._clock, threading.Lock()
-            ),
-            markers=markers,
-            verifier=TransactionVerifier(
-                options.broker_id,
-                self._metadata,
-                self.coordinators,
-                ports.inside,
-                replace(calls, lane=fetchers + 1),
-            ),
-            waiting_room=self._waiting_room,
-            identity=self._identity,
-        )
-        return context, replication
-
-    def _find_broker(self, broker_id: BrokerId) -> Node | None:
-        return self._metadata.node(broker_id, self._listeners.inter_broker)
-
     def _ask(self, call: Call) -> Any:
         """Make a call of a loop."""
         if isinstance(call, CallBroker):
-            return self._lanes[call.lane].call(call.node, call.message, timeout_ms=call.timeout_ms)
-        assert self._link is not None
+            return self._connections[call.lane].call(call.node, call.message, timeout_ms=call.timeout_ms)
         return self._link.call(call.message, timeout_ms=call.timeout_ms, lane=call.lane)
 
-    def _reactor(self, dispatcher: Dispatcher, replicas: ReplicaManager) -> Reactor:
+    def _reactor(self, body: BrokerBody) -> Reactor:
         config = self._config
         frames_bytes_max = config.get_int("queued.max.request.bytes")
         return Reactor(
@@ -385,13 +299,13 @@ class BrokerServer:
                 Listener(endpoint.host, endpoint.port, name)
                 for name, endpoint in self._listeners.to_bind(self._own_address(), self._ports).items()
             ],
-            dispatcher,
+            body.dispatcher,
             processors=config.get_int("num.network.threads"),
             handlers=config.get_int("num.io.threads"),
             queue_max=config.get_int("queued.max.requests"),
             frame_bytes_max=config.get_int("socket.request.max.bytes"),
             frames_bytes_max=frames_bytes_max if frames_bytes_max > 0 else None,
-            connection_limits=ConfiguredLimits(replicas.settings, self._waiting_room),
+            connection_limits=ConfiguredLimits(body.replicas.settings, self._waiting_room),
             idle_ms=config.get_int("connections.max.idle.ms"),
             begins_beside=begins_beside,
             works_in_place=works_in_place,
@@ -422,15 +336,15 @@ class BrokerServer:
             return
         self.failure = why
         logger.error("broker %d stops: %s", self._options.broker_id, why)
-        if self._dispatcher is not None:
-            self._dispatcher.close()
+        if self._body is not None:
+            self._body.dispatcher.close()
         self._zookeeper_loops.start("broker-failure", lambda: self._stop_failed(why, suspect))
 
     def _stop_failed(self, why: str, suspect: str | None) -> Loop:
-        if self._replicas is not None:
-            self._replicas.stop_serving(why)
-        if suspect is not None and self._replication is not None and self._broker_epoch >= 0:
-            yield from self._replication.reports.withdrawal(suspect)
+        if self._body is not None:
+            self._body.replicas.stop_serving(why)
+            if suspect is not None and self._broker_epoch >= 0:
+                yield from self._body.replication.reports.withdrawal(suspect)
         self.stop(clean=False)
 
     def _shut_down_controlled(self) -> None:
@@ -443,11 +357,11 @@ class BrokerServer:
 
     def _close_logs(self, log_dirs: LogDirs) -> None:
         clean_epoch = self._broker_epoch if self._clean and self._broker_epoch >= 0 else None
-        if self._replicas is None:
+        if self._body is None:
             log_dirs.close()
             return
         try:
-            self._replicas.close(clean_epoch)
+            self._body.replicas.close(clean_epoch)
         except DirectoryFailed as failed:
             if failed.is_suspect:
                 self._suspect = str(failed.directory.uuid)

@@ -47,7 +47,7 @@ def follower(cluster, wire):
     assert (producer.init(), producer.add(PLACE)) == (NONE, NONE)
     assert producer.send(PLACE, b"open").error_code is NONE
     broker_id = 3 - cluster.wait_for_leader(*PLACE)
-    replica = cluster.brokers[broker_id]._replicas.get(PLACE)
+    replica = cluster.brokers[broker_id].body.replicas.get(PLACE)
     until(lambda: replica.high_watermark == replica.log_end_offset > 0)
     yield broker_id
     assert producer.end(commits=False) is NONE
@@ -88,7 +88,7 @@ def test_the_oldest_version_is_answered_there_too(wire, follower):
     ("epoch_off", "error"), [(1, "unknown_leader_epoch"), (0, "none")], ids=["of tomorrow", "the present one"]
 )
 def test_a_follower_compares_leader_epochs_as_its_leader_does(cluster, wire, follower, epoch_off, error):
-    epoch = cluster.brokers[follower]._replicas.get(PLACE).leader_epoch + epoch_off
+    epoch = cluster.brokers[follower].body.replicas.get(PLACE).leader_epoch + epoch_off
     assert listed(wire, follower, DEBUGGER, LATEST_TIMESTAMP, epoch=epoch).error_code.name == error
 
 
@@ -99,7 +99,7 @@ def test_everybody_else_is_sent_to_the_leader(wire, follower, replica_id):
 
 
 def test_a_replica_whose_disk_has_failed_says_so(cluster, wire, follower):
-    partition = cluster.brokers[follower]._replicas.get(PLACE)
+    partition = cluster.brokers[follower].body.replicas.get(PLACE)
     read, partition.log.max_timestamp = partition.log.max_timestamp, _fail
     try:
         found = listed(wire, follower, DEBUGGER, MAX_TIMESTAMP)

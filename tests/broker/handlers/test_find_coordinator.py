@@ -41,7 +41,7 @@ def test_the_first_request_has_the_topic_created_with_the_settings_of_brokers(cl
     described = cluster.admin.describe_topics(["__consumer_offsets"])[0]
     assert [len(partition.replicas) for partition in described.partitions] == [2] * 4
     assert described.is_internal
-    configs = cluster.brokers[1].coordinators._metadata.topic("__consumer_offsets").configs
+    configs = cluster.brokers[1].body.coordinators._metadata.topic("__consumer_offsets").configs
     assert configs["cleanup.policy"] == "compact"
     assert configs["compression.type"] == "producer"
     assert configs["segment.bytes"] == "104857600"
@@ -80,7 +80,7 @@ def test_a_transactional_id_has_the_topic_of_transactions_created(cluster, harne
     described = cluster.admin.describe_topics(["__transaction_state"])[0]
     assert [len(partition.replicas) for partition in described.partitions] == [2] * 3
     assert described.is_internal
-    configs = cluster.brokers[1].coordinators._metadata.topic("__transaction_state").configs
+    configs = cluster.brokers[1].body.coordinators._metadata.topic("__transaction_state").configs
     assert configs["cleanup.policy"] == "compact"
     assert configs["min.insync.replicas"] == "1"
     assert configs["compression.type"] == "uncompressed"

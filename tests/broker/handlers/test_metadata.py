@@ -27,7 +27,7 @@ def leaders(harness):
 
 def test_a_leader_that_refuses_its_followers_is_not_available_before_the_controller_knows(cluster):
     harness = Harness(cluster.brokers[2])
-    known = cluster.brokers[2]._metadata.snapshot
+    known = cluster.brokers[2].body.context.metadata.snapshot
     of_broker = {state.leader: number for number, state in known.topics["t"].partitions.items()}
     assert set(of_broker) == {1, 2}
     assert leaders(harness) == {of_broker[one]: (ErrorCode.none, one) for one in (1, 2)}
@@ -35,7 +35,7 @@ def test_a_leader_that_refuses_its_followers_is_not_available_before_the_control
     cluster.brokers[1].stop(clean=False)
     until(lambda: leaders(harness)[of_broker[1]] == (ErrorCode.leader_not_available, -1))
     assert leaders(harness)[of_broker[2]] == (ErrorCode.none, 2)
-    cached = cluster.brokers[2]._metadata.partition(TopicPartition("t", of_broker[1]))
+    cached = cluster.brokers[2].body.context.metadata.partition(TopicPartition("t", of_broker[1]))
     assert cached is not None
     assert cached.leader == 1
     harness.connection.close()

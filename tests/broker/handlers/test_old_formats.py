@@ -127,7 +127,7 @@ def test_a_refused_set_with_acks_0_closes_the_connection(leading):
 
 
 def test_conversions_are_counted(leading):
-    conversions = leading.server._dispatcher._broker.conversions
+    conversions = leading.server.body.context.conversions
     produce(leading, message_set(0), 1)
     produce(leading, build_records_batch([Record(value=b"v")], now_ms=1), 1)
     produce(leading, message_set(0)[:-1], 1)

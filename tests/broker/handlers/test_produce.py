@@ -58,7 +58,7 @@ def test_internal_topics_are_closed_to_clients(leading, topic):
 
 
 def test_a_bug_in_one_partition_closes_the_connection_and_leaves_nothing_waiting(leading):
-    replicas = leading.server._replicas
+    replicas = leading.server.body.replicas
     partition = replicas.partitions()[0]
     append = partition.append_as_leader
 

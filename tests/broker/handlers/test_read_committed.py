@@ -35,7 +35,7 @@ class Transactional:
 
     @property
     def partition(self):
-        return self.broker.server._replicas.get(QUAKES)
+        return self.broker.server.body.replicas.get(QUAKES)
 
     def write(self, producer_id: int, *, timestamp_ms: int = 1_000) -> None:
         records = [Record(value=b"v", timestamp_ms=timestamp_ms)]

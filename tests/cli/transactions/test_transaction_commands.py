@@ -90,7 +90,7 @@ class World:
             is_transactional=True,
         )
         leader = self.cluster.wait_for_leader(self.topic, 1)
-        partition = self.cluster.brokers[leader]._replicas.get(TopicPartition(self.topic, 1))
+        partition = self.cluster.brokers[leader].body.replicas.get(TopicPartition(self.topic, 1))
         records = bytearray(batch)
         result = partition.append_as_leader(
             records, split(records), ACKS_ALL, 2**40, origin=AppendOrigin.COORDINATOR

@@ -161,12 +161,13 @@ class Cluster:
 
     def _look(self, process: Process | None) -> None:
         broker = self._by_process.get(process) if process is not None else None
-        if broker is not None and broker.replicas is not None and broker.process.is_alive:
+        if broker is not None and broker.body is not None and broker.process.is_alive:
+            body = broker.body
             broker.machine.disk.is_looked_at = True
-            self.witness.look_at(broker.machine.broker_id, broker.replicas, broker.metadata)
+            self.witness.look_at(broker.machine.broker_id, body.replicas, body.context.metadata)
             judge = None if self.witness.is_silent else self._coordinators
-            if judge is not None and broker.coordinators is not None:
-                judge.look_at(broker.replicas, broker.coordinators.hosts())
+            if judge is not None:
+                judge.look_at(body.replicas, body.coordinators.hosts())
             broker.machine.disk.is_looked_at = False
         controller = self._by_controller.get(process) if broker is None and process is not None else None
         if controller is not None and process is not None and not process.is_waiting:

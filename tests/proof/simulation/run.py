@@ -496,11 +496,13 @@ class _Run:
         self, truth: PartitionTruth, state: PartitionState, host: str, machine: Machine
     ) -> str | None:
         broker_id = machine.broker_id
-        replicas = self.cluster.brokers[host].replicas
-        told = self.cluster.brokers[host].metadata.partition(truth.topic_partition)
+        body = self.cluster.brokers[host].body
+        if body is None:
+            return "has not opened its logs"
+        replicas, told = body.replicas, body.context.metadata.partition(truth.topic_partition)
         if told is None or (told.leader, told.leader_epoch) != (state.leader, state.leader_epoch):
             return f"tells clients of {told}; ZooKeeper has {state}"
-        partition = None if replicas is None else replicas.get(truth.topic_partition)
+        partition = replicas.get(truth.topic_partition)
         if broker_id not in state.replicas:
             if partition is not None:
                 return "has a replica still that was moved away"

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from unittest.mock import patch
 
-from sparklog.broker.life import tiering
+from sparklog.broker.life import store_threads
 from sparklog.broker.life.server import BrokerOptions, BrokerServer
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.tiering.heads import REMOTE_LOGS
@@ -141,7 +141,7 @@ def wrap(death: Death) -> None:
             death.comes("after", "trim", str(self.topic_partition))
         return trimmed
 
-    patch.object(tiering, "open_store", dying_store).start()
+    patch.object(store_threads, "open_store", dying_store).start()
     patch.object(Partition, "delete_local_segments", dying_delete).start()
     patch.object(Partition, "trim", dying_trim).start()
 

@@ -137,9 +137,9 @@ class ReplicatedPartition:
     def goes_on(self):
         self.cluster.produce(self.place.topic, [b"b"])
         assert [one.value for one in self.cluster.consume(self.place.topic, at_least=2)] == [b"a", b"b"]
-        partition = self.cluster.brokers[self.follower]._replicas.get(self.place)
+        partition = self.cluster.brokers[self.follower].body.replicas.get(self.place)
         until(lambda: partition.high_watermark == 2)
-        assert self.cluster.brokers[self.leader]._replicas.get(self.place).is_in_sync(self.follower)
+        assert self.cluster.brokers[self.leader].body.replicas.get(self.place).is_in_sync(self.follower)
 
 
 class MovedPartition:
@@ -153,13 +153,13 @@ class MovedPartition:
         assert ClusterChanges(cluster.client).reassign({self.place: [3 - before]}) == {}
         self.leader = 3 - before
         self.epoch = until(lambda: self.epoch_of_the_last_step(cluster))
-        self.partition = cluster.brokers[self.leader]._replicas.get(self.place)
+        self.partition = cluster.brokers[self.leader].body.replicas.get(self.place)
         assert self.epoch > 0
 
     def epoch_of_the_last_step(self, cluster):
         """The leader epoch in which the former replica is gone; None before."""
         (told,) = cluster.partitions(self.place.topic)
-        partition = cluster.brokers[self.leader]._replicas.get(self.place)
+        partition = cluster.brokers[self.leader].body.replicas.get(self.place)
         is_over = told.replicas == told.isr == (self.leader,) and partition is not None
         return told.leader_epoch if is_over and told.leader_epoch == partition.leader_epoch else None
 

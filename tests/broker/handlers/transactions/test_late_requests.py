@@ -86,7 +86,7 @@ def test_a_late_marker_does_not_end_the_next_transaction_in_its_partition(cluste
     (answered,) = newer.call(leader, request).markers
     assert answered.topics[0].partitions[0].error_code is NONE
     assert again.send(T0, b"two").error_code is NONE
-    partition = cluster.brokers[leader]._replicas.get(T0)
+    partition = cluster.brokers[leader].body.replicas.get(T0)
     end = partition.log_end_offset
     with pytest.raises(ConnectionError):
         wire.call(leader, request)

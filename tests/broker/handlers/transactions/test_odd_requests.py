@@ -57,7 +57,7 @@ def test_offsets_of_no_producer_are_refused(producer, producer_id, producer_epoc
 @pytest.mark.parametrize(("producer_id", "producer_epoch"), [(-1, 0), (5, -1)])
 def test_a_marker_of_no_producer_is_refused_and_takes_no_offset(cluster, wire, producer_id, producer_epoch):
     leader = cluster.wait_for_leader(*T1)
-    partition = cluster.brokers[leader]._replicas.get(T1)
+    partition = cluster.brokers[leader].body.replicas.get(T1)
     before = partition.log_end_offset
     topics = [WritableTxnMarkerTopic(name="t", partition_indexes=[1])]
     marker = WritableTxnMarker(

@@ -141,7 +141,7 @@ def test_one_partition_that_does_not_exist_keeps_all_out(producer):
 
 def test_a_batch_for_a_partition_that_was_not_added_is_refused_and_takes_no_offset(cluster, producer):
     producer.add(T0)
-    partition = cluster.brokers[cluster.wait_for_leader(*T1)]._replicas.get(T1)
+    partition = cluster.brokers[cluster.wait_for_leader(*T1)].body.replicas.get(T1)
     before = partition.log_end_offset
     assert producer.send(T1, b"stray", patient=False).error_code is ErrorCode.invalid_txn_state
     assert partition.log_end_offset == before
@@ -196,11 +196,11 @@ def test_a_batch_begins_no_transaction_in_a_topic_that_was_made_again_since(clus
     here, there = TopicPartition(name, 0), TopicPartition(name, 1)
     cluster.create_topic(name, partitions=2)
     assert producer.add(here, there) is NONE
-    before = cluster.brokers[1]._metadata.topic_id(name)
+    before = cluster.brokers[1].body.context.metadata.topic_id(name)
     cluster.admin.delete_topics([name])
-    until(lambda: all(one._metadata.topic(name) is None for one in cluster.brokers.values()))
+    until(lambda: all(one.body.context.metadata.topic(name) is None for one in cluster.brokers.values()))
     cluster.create_topic(name, partitions=2)
-    ids = [one._metadata.topic_id(name) for one in cluster.brokers.values()]
+    ids = [one.body.context.metadata.topic_id(name) for one in cluster.brokers.values()]
     assert len(set(ids)) == 1
     assert before not in ids
     assert {cluster.wait_for_leader(*place) for place in (here, there)} == {1, 2}

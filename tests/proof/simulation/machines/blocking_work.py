@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from simulation.machines.tasks import SimulatedLink
 from simulation.schedule import Process, ProcessDied
-from sparklog.broker.life.server import CONTROLLER_CALLS_MAX
+from sparklog.broker.life.body import CONTROLLER_CALLS_MAX
 
 Wake = Callable[[Any], None]
 

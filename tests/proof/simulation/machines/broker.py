@@ -6,8 +6,7 @@ opens and recovers the logs, listens, registers, and serves until it dies. The o
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from simulation.disks.disk import SimulatedDisk
@@ -18,7 +17,7 @@ from simulation.machines.network import Network
 from simulation.machines.object_store import ObjectStore
 from simulation.machines.producer_id_blocks import ProducerIdsAreUnique, WatchedIds
 from simulation.machines.tasks import BrokerLoops, ChoreTasks, CleanerTask, Stage
-from simulation.machines.tiering import BrokerTier
+from simulation.machines.tiering import StoreTasks
 from simulation.machines.zookeeper import Ensemble, SimulatedZooKeeper
 from simulation.schedule import (
     InlineExecutor,
@@ -28,30 +27,19 @@ from simulation.schedule import (
     Tripwire,
     dice,
 )
-from sparklog.broker.context import BrokerContext
-from sparklog.broker.coordination.broker_batches import BrokerCalls
 from sparklog.broker.coordination.coordinators import CoordinatorShards
-from sparklog.broker.coordination.internal_topics import InternalTopics
-from sparklog.broker.coordination.transaction_markers import TransactionMarkers
-from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
-from sparklog.broker.dispatch import Dispatcher
+from sparklog.broker.life.body import BodyPorts, BrokerBody, Lanes
 from sparklog.broker.life.controlled_shutdown import move_leaders_away
 from sparklog.broker.life.open_directories import Host, open_directories
 from sparklog.broker.life.registration import register
-from sparklog.broker.life.replication import Replication, ReplicationPorts
-from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
-from sparklog.broker.metadata.departed_brokers import DepartedBrokers
-from sparklog.broker.metadata.first_report import FirstReport
-from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller
-from sparklog.model.cluster import Broker, Node, plaintext
+from sparklog.model.cluster import Broker, plaintext
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId, TopicPartition
-from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
 from sparklog.model.loops import Loop
 from sparklog.model.zookeeper import ZooKeeperError
 from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
@@ -123,23 +111,20 @@ class SimulatedBroker:
     ) -> None:
         self.machine = machine
         self.process = Process(world.schedule, f"{machine.address}#{number}")
-        self.replicas: ReplicaManager | None = None
-        self.coordinators: CoordinatorShards | None = None
-        self.metadata = MetadataCache(Tripwire())
+        self._body: BrokerBody | None = None
         self._world = world
         self._number = number
         self._on_stopped = on_stopped
         self._on_cleaned = on_cleaned
         self._loops = BrokerLoops(self.process, machine.address, world.network)
         self._loops.turns_us["coordinator-loads"] = world.load_turn_us
-        self._replication: Replication | None = None
         self._cleaner: CleanerTask | None = None
-        self._threads: WorkThreads | None = None
-        self._tier: BrokerTier | None = None
+        self._cleaner_draw = dice(world.seed, f"cleaner {self.process.name}")
+        self._threads = WorkThreads(self.process)
+        self._store: StoreTasks | None = None
         self.released_by = -1
         """Which version of the controller's epoch said that this broker may stop; -1: none."""
         self._is_leaving = False
-        self._dispatcher: Dispatcher | None = None
         self._is_failing = False
         self._suspect: str | None = None
         self.has_told = False
@@ -147,9 +132,22 @@ class SimulatedBroker:
         self._zookeeper: SimulatedZooKeeper | None = None
 
     @property
+    def body(self) -> BrokerBody | None:
+        """Its parts, once its log directories are open."""
+        return self._body
+
+    @property
+    def replicas(self) -> ReplicaManager | None:
+        return None if self._body is None else self._body.replicas
+
+    @property
+    def coordinators(self) -> CoordinatorShards | None:
+        return None if self._body is None else self._body.coordinators
+
+    @property
     def epoch(self) -> BrokerEpoch:
         """Of its registration; -1 before that."""
-        return NO_BROKER_EPOCH if self._replication is None else self._replication.broker_epoch
+        return NO_BROKER_EPOCH if self._body is None else self._body.replication.broker_epoch
 
     @property
     def is_registered(self) -> bool:
@@ -177,10 +175,9 @@ class SimulatedBroker:
 
     def abandon(self) -> None:
         """Leave no round of the cleaner behind that garbage collection would end, and no thread."""
-        if self._threads is not None:
-            self._threads.end()
-        if self._tier is not None:
-            self._tier.end()
+        self._threads.end()
+        if self._store is not None:
+            self._store.end()
         if self._cleaner is not None:
             self._cleaner.abandon()
 
@@ -215,14 +212,13 @@ class SimulatedBroker:
         return epoch.stat.version
 
     def _close_cleanly(self) -> None:
-        if self._is_failing or self.replicas is None:
+        if self._is_failing or self._body is None:
             return  # it stops in another way already
         self._is_failing = True
-        if self._dispatcher is not None:
-            self._dispatcher.close()
+        self._body.dispatcher.close()
         self.abandon()
         try:
-            self.replicas.close(self.epoch)
+            self._body.replicas.close(self.epoch)
             why = STOPPED_CLEANLY
         except (SparklogError, OSError) as error:
             why = f"it was told to, but {error}"
@@ -255,15 +251,15 @@ class SimulatedBroker:
         if self._is_failing:
             return
         self._is_failing = True
-        if self._dispatcher is not None:
-            self._dispatcher.close()
+        if self._body is not None:
+            self._body.dispatcher.close()
         self._loops.start("broker-failure", lambda: self._stop_failed(why, suspect))
 
     def _stop_failed(self, why: str, suspect: str | None) -> Loop:
-        if self.replicas is not None:
-            self.replicas.stop_serving(why)
-        if suspect is not None and self._replication is not None and self.epoch >= 0:
-            yield from self._replication.reports.withdrawal(suspect)
+        if self._body is not None:
+            self._body.replicas.stop_serving(why)
+            if suspect is not None and self.epoch >= 0:
+                yield from self._body.replication.reports.withdrawal(suspect)
         self.has_told = self._suspect in (None, suspect)
         self._leave(why)
 
@@ -279,22 +275,21 @@ class SimulatedBroker:
         zookeeper.on_session(self._on_session)
         cluster_id = read_or_create_cluster_id(zookeeper)
         log_dirs = self._open_directories(cluster_id, zookeeper)
-        context, replication = self._compose(zookeeper, log_dirs, cluster_id)
-        self._dispatcher = Dispatcher(context)
-        world.network.listen(machine.address, process, self._dispatcher)
+        if world.store is not None:
+            self._store = StoreTasks(process, world.store, world.seed, cluster_id)
+        body = self._body = BrokerBody.compose(
+            machine.broker_id, cluster_id, world.config, log_dirs, self._body_ports(zookeeper), self._fail
+        )
+        world.network.listen(machine.address, process, body.dispatcher)
         has_racks = bool(world.config.get_str("replica.selector.class"))
         rack = f"rack-{machine.broker_id % 2}" if has_racks else None
         broker = Broker(machine.broker_id, plaintext(machine.address, PORT), rack=rack)
-        replication.start()
-        assert self.coordinators is not None
-        self.coordinators.start(self._loops, self._loops)
+        body.replication.start()
+        body.coordinators.start(self._loops, self._loops)
         epoch = register(zookeeper, broker, log_dirs, boot_id=machine.boot_id, host_id=machine.address)
-        replication.registered(epoch, self._on_registration_lost)
-        ChoreTasks(process, context.replicas, world.config).start()
-        self._start_cleaner(context.replicas, log_dirs)
-        if self._tier is not None:
-            self._tier.start()
-        context.producer_ids.look_ahead(self.epoch)
+        body.replication.registered(epoch, self._on_registration_lost)
+        self._start_chores(body)
+        body.context.producer_ids.look_ahead(self.epoch)
 
     def _open_directories(self, cluster_id: str, zookeeper: SimulatedZooKeeper) -> LogDirs:
         machine, process, world = self.machine, self.process, self._world
@@ -309,89 +304,42 @@ class SimulatedBroker:
         paths = [f"/{machine.host}/{name}" for name in world.directories]
         return open_directories(paths, machine.broker_id, cluster_id, host, zookeeper, world.config)
 
-    def _start_cleaner(self, replicas: ReplicaManager, log_dirs: LogDirs) -> None:
-        config, draw = self._world.config, dice(self._world.seed, f"cleaner {self.process.name}")
-        cleaner = LogCleaner(
-            replicas.partitions,
-            log_dirs,
-            replicas.settings,
-            self.process,
-            guard=Tripwire(),
-            new_seed=lambda: draw.getrandbits(64),
-        )
-        self._cleaner = CleanerTask(
-            self.process, cleaner, config, draw, lambda tp, stage: self._on_cleaned(self, tp, stage)
-        )
-        if config.get_bool("log.cleaner.enable"):
-            self._cleaner.start()
-
-    def _compose(
-        self, zookeeper: SimulatedZooKeeper, log_dirs: LogDirs, cluster_id: str
-    ) -> tuple[BrokerContext, Replication]:
-        world, machine, process = self._world, self.machine, self.process
-        config = world.config
-        loops = self._loops
-        ports = ReplicationPorts(
+    def _body_ports(self, zookeeper: SimulatedZooKeeper) -> BodyPorts:
+        world, process, loops, threads = self._world, self.process, self._loops, self._threads
+        calls = ControllerCalls(threads, loops.link)
+        return BodyPorts(
             inside=Ports(process, ProcessTimer(process), InlineExecutor(), new_guard=Tripwire),
             loops=loops,
             zookeeper_loops=loops,
             zookeeper=zookeeper,
             link=loops.link,
-            hang_up=loops.hang_up,
-            lanes=1,
-        )
-        self._replication = replication = Replication(
-            machine.broker_id, config, log_dirs, self.metadata, ports, self._fail
-        )
-        replicas = replication.replicas
-        replicas.leadership.add_listener(Announcements(world.leadership, process.name, replicas))
-        replicas.load()
-        self.replicas = replicas
-        if world.store is not None:
-            self._tier = BrokerTier(
-                machine.broker_id,
-                replicas,
-                zookeeper,
-                world.store,
-                ports.inside,
-                process,
-                world.seed,
-                cluster_id,
-            )
-        threads = self._threads = WorkThreads(process)
-        calls = ControllerCalls(threads, loops.link)
-        self.coordinators = CoordinatorShards(replicas, self.metadata, ports.inside, zookeeper)
-        find_node = partial(self._find_broker, config.listeners.inter_broker)
-        to_brokers = BrokerCalls(loops, find_node, lane=1, timeout_ms=config.get_int("request.timeout.ms"))
-        markers = TransactionMarkers(self.metadata, ports.inside, to_brokers)
-        self.coordinators.listen(TRANSACTION_STATE_TOPIC, markers.send)
-        context = BrokerContext(
-            broker_id=machine.broker_id,
-            cluster_id=cluster_id,
-            brokers_listener=config.listeners.inter_broker,
-            metadata=self.metadata,
-            first_report=FirstReport(self.metadata, ports.inside.timer),
-            doubted_leaders=replication.doubted_leaders,
-            departed_brokers=DepartedBrokers(process),
-            replicas=replicas,
             controller=calls,
-            producer_ids=WatchedIds(machine.broker_id, calls, threads, world.identities),
-            coordinators=self.coordinators,
-            internal_topics=InternalTopics(calls, threads, lambda: replicas.config, process, Tripwire()),
-            markers=markers,
-            verifier=TransactionVerifier(
-                machine.broker_id,
-                self.metadata,
-                self.coordinators,
-                ports.inside,
-                replace(to_brokers, lane=2),
-            ),
             waiting_room=threads,
+            hang_up=loops.hang_up,
+            lanes=Lanes(fetchers=1),
+            producer_ids=WatchedIds(self.machine.broker_id, calls, threads, world.identities),
+            new_seed=lambda: self._cleaner_draw.getrandbits(64),
+            store=None if self._store is None else self._store.ports,
+            leadership_listeners=(lambda replicas: Announcements(world.leadership, process.name, replicas),),
         )
-        return context, replication
 
-    def _find_broker(self, listener: str, broker_id: BrokerId) -> Node | None:
-        return self.metadata.node(broker_id, listener)
+    def _start_chores(self, body: BrokerBody) -> None:
+        config = self._world.config
+        ChoreTasks(self.process, body.replicas, config).start()
+        self._cleaner = CleanerTask(
+            self.process,
+            body.cleaner,
+            config,
+            self._cleaner_draw,
+            lambda tp, stage: self._on_cleaned(self, tp, stage),
+        )
+        if config.get_bool("log.cleaner.enable"):
+            self._cleaner.start()
+        if self._store is not None:
+            self._store.start(body)
+            return
+        for name, loop in body.question_loops():
+            self._loops.start(name, loop)
 
     def _on_registration_lost(self, why: str) -> None:
         self._fail(why)

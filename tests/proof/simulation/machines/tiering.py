@@ -1,6 +1,6 @@
-"""The tier of a simulated broker: the shipped copier, deletion and reads of history, over a simulated store.
+"""The threads of a simulated broker's work with its store: copies, deletion, questions and reads of history.
 
-The counterpart of ``broker.life.tiering.Tiering``. Loops and reads have threads (``machines.blocking_work``),
+The counterpart of ``broker.life.store_threads``. Loops and reads have threads (``machines.blocking_work``),
 so that a broker serves and is told of other leaders in the middle of an upload.
 """
 
@@ -13,25 +13,14 @@ from simulation.machines.blocking_work import WorkThreads
 from simulation.machines.loops import TURN_US
 from simulation.machines.object_store import ObjectStore, StoreLink
 from simulation.plans.tier import URL, TierPlan
-from simulation.schedule import US_PER_MS, Process, Tripwire, dice
+from simulation.schedule import US_PER_MS, Process, dice
 from sparklog.broker.history import reader as reading
-from sparklog.broker.history.reader import HistoryReader
-from sparklog.broker.history.runs import RunCache
-from sparklog.broker.history.segments import StoredSegments
-from sparklog.broker.ports import Ports
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.life.body import BrokerBody
+from sparklog.broker.life.remote_copies import StorePorts
 from sparklog.broker.tiering import catalog as catalogs
 from sparklog.broker.tiering import garbage_search
-from sparklog.broker.tiering.catalog import ManifestCatalog
-from sparklog.broker.tiering.copier import CopierPorts, RemoteCopier
-from sparklog.broker.tiering.deletion import TieredDeletion
-from sparklog.broker.tiering.history_questions import HistoryQuestions, QuestionPorts
-from sparklog.broker.waiting.history_fetches import HistoryFetches
 from sparklog.core.tiering import head as heads
-from sparklog.model.config import BrokerConfig
-from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.loops import Await, Loop, Pause, go_on
-from sparklog.model.zookeeper import ZooKeeper
 
 LOOPS: Final = 3
 LOOK_MS: Final = 60
@@ -42,60 +31,37 @@ PACED: Final = 0.2
 """Share of the pieces of an upload after which the copier rests."""
 
 
-class BrokerTier:
-    """Of one process of a broker."""
+class StoreTasks:
+    """Of one process of a broker: made before its body, started with it."""
 
-    def __init__(
-        self,
-        broker_id: BrokerId,
-        replicas: ReplicaManager,
-        zookeeper: ZooKeeper,
-        store: ObjectStore,
-        ports: Ports,
-        process: Process,
-        seed: int,
-        cluster_id: str,
-    ) -> None:
-        config = replicas.config
-        self._replicas = replicas
-        self._process = process
+    def __init__(self, process: Process, store: ObjectStore, seed: int, cluster_id: str) -> None:
+        store.owner = cluster_id
         self._draw = dice(seed, f"copies of {process.name}")
         self._loops, self._reads = WorkThreads(process, LOOPS), WorkThreads(process, READERS)
         self._store = StoreLink(store, self._loops, dice(seed, f"store of {process.name}"))
-        self._copier = RemoteCopier(
-            broker_id,
-            replicas.partitions,
-            CopierPorts(zookeeper, lambda: self._store, URL, process, self._new_id, self._pace),
-            config.get_int("remote.log.manager.task.interval.ms"),
+        self._body: BrokerBody | None = None
+        self.ports = StorePorts(
+            url=URL,
+            open_for_copies=lambda: self._store,
+            for_deletion=self._store,
+            for_questions=StoreLink(store, self._loops, dice(seed, f"questions of {process.name}")),
+            for_reads=StoreLink(store, self._reads, dice(seed, f"reads of {process.name}")),
+            readers=self._reads,
+            new_id=self._new_id,
+            pace=self._pace,
+            question_loops=1,
         )
-        self._deletion = TieredDeletion(
-            replicas.partitions,
-            zookeeper,
-            self._store,
-            process,
-            config.get_int("log.retention.check.interval.ms"),
-        )
-        store.owner = cluster_id
-        self._questions_link = StoreLink(store, self._loops, dice(seed, f"questions of {process.name}"))
-        self._questions = HistoryQuestions(
-            replicas.partitions,
-            QuestionPorts(zookeeper, self._questions_link, URL, cluster_id, process),
-            loops=1,
-        )
-        replicas.leadership.add_listener(self._questions)
-        link = StoreLink(store, self._reads, dice(seed, f"reads of {process.name}"))
-        self._reader = _reader(config, zookeeper, link, self._reads, self._copier.suspect)
-        self._history = HistoryFetches(ports, self._reader, config.get_int("remote.fetch.max.wait.ms"))
 
-    def start(self) -> None:
-        self._replicas.fetches.history = self._history
-        for loop in (self._copier.loop, self._deletion.loop, partial(self._questions.loop, 0)):
+    def start(self, body: BrokerBody) -> None:
+        assert body.copies is not None
+        self._body = body
+        for _, loop in (*body.copies.loops, *body.question_loops()):
             self._loops.submit(partial(self._drive, loop))
 
     def end(self) -> None:
         """The process is gone, or closes."""
-        self._replicas.fetches.history = None
-        self._reader.close()
+        if self._body is not None and self._body.copies is not None:
+            self._body.copies.close()
         self._loops.end()
         self._reads.end()
 
@@ -112,24 +78,6 @@ class BrokerTier:
     def _pace(self, done_bytes: int) -> None:
         if self._draw.random() < PACED:
             self._store.rest_ms(self._draw.uniform(0, 20))
-
-
-def _reader(
-    config: BrokerConfig,
-    zookeeper: ZooKeeper,
-    link: StoreLink,
-    threads: WorkThreads,
-    suspect: Callable[[TopicPartition], None],
-) -> HistoryReader:
-    catalog = ManifestCatalog(zookeeper, link, threads.process, Tripwire())
-    return HistoryReader(
-        StoredSegments(link, catalog, Tripwire()),
-        threads,
-        Tripwire(),
-        RunCache(config.get_int("remote.log.reader.cache.bytes")),
-        config.get_int("remote.log.reader.max.pending.tasks"),
-        suspect,
-    )
 
 
 @contextmanager

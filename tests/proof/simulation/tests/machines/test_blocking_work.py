@@ -6,7 +6,7 @@ import pytest
 
 from simulation.machines.blocking_work import ControllerCalls, WorkThreadLock, WorkThreads
 from simulation.schedule import Escaped, Process, ProcessDied, Schedule
-from sparklog.broker.life.server import CONTROLLER_CALLS_MAX
+from sparklog.broker.life.body import CONTROLLER_CALLS_MAX
 
 
 @pytest.fixture

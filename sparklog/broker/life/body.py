@@ -1,0 +1,235 @@
+"""All that a broker is between its log directories and its dispatcher, made in one place.
+
+``BrokerServer`` and the simulation's machine compose their brokers here, so that a seed runs what is shipped.
+What differs between the two is a port: threads, guards, the store, producer ids, listeners of leaderships.
+Nothing here begins to run: the owner starts loops and threads in the order of its life, and ends them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, Self
+
+from sparklog.broker.context import BrokerContext
+from sparklog.broker.coordination.broker_batches import BrokerCalls
+from sparklog.broker.coordination.coordinators import CoordinatorShards
+from sparklog.broker.coordination.internal_topics import InternalTopics
+from sparklog.broker.coordination.transaction_markers import TransactionMarkers
+from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
+from sparklog.broker.dispatch import Dispatcher
+from sparklog.broker.life.remote_copies import RemoteCopies, StorePorts
+from sparklog.broker.life.replication import Link, Replication, ReplicationPorts
+from sparklog.broker.log_cleaner import LogCleaner
+from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.metadata.departed_brokers import DepartedBrokers
+from sparklog.broker.metadata.first_report import FirstReport
+from sparklog.broker.metadata.metadata_cache import MetadataCache
+from sparklog.broker.ports import LeadershipListener, Ports, ToController
+from sparklog.broker.replica_manager import OnDiskFailure, ReplicaManager
+from sparklog.broker.tiering.history_questions import HistoryQuestions, QuestionPorts
+from sparklog.broker.to_controller.producer_ids import ProducerIds
+from sparklog.model.cluster import Node
+from sparklog.model.config import BrokerConfig
+from sparklog.model.ids import BrokerId
+from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
+from sparklog.model.loops import Loop, Loops
+from sparklog.model.ports import Executor
+from sparklog.model.zookeeper import ZooKeeper
+
+CONTROLLER_CALLS_MAX: Final = 4
+"""Requests of clients that wait for the controller at the same time; further ones queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Numbers of the connections that a broker has to each other broker. A lane has one call at a time."""
+
+    fetchers: int
+    """Lanes from 0 to this one, exclusive: one for each fetcher of a leader."""
+
+    @property
+    def markers(self) -> int:
+        """Of transactions: they wait for replicas."""
+        return self.fetchers
+
+    @property
+    def verifications(self) -> int:
+        """Of transactions' partitions."""
+        return self.fetchers + 1
+
+    @property
+    def count(self) -> int:
+        return self.fetchers + 2
+
+
+@dataclass(frozen=True, slots=True)
+class BodyPorts:
+    """What a broker reaches, and what runs its work."""
+
+    inside: Ports
+    loops: Loops
+    zookeeper_loops: Loops
+    """Runs the loops that make no calls but may wait for ZooKeeper. May be ``loops``."""
+    zookeeper: ZooKeeper
+    link: Link
+    controller: ToController
+    waiting_room: Executor
+    """``CONTROLLER_CALLS_MAX`` threads for what waits for the controller."""
+    hang_up: Callable[[BrokerId, int], None]
+    """Ends the call to a broker that is under way on a lane."""
+    lanes: Lanes
+    producer_ids: ProducerIds
+    new_seed: Callable[[], int]
+    store: StorePorts | None
+    """None without ``remote.log.storage.url``."""
+    leadership_listeners: tuple[Callable[[ReplicaManager], LeadershipListener], ...] = ()
+    """Notified of each leadership before the broker's own listeners."""
+    identity: Mapping[str, str] = field(default_factory=dict)
+    """Settings whose values the broker finds at its start; filled in once it listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerBody:
+    """The parts of one broker, complete."""
+
+    context: BrokerContext
+    replication: Replication
+    coordinators: CoordinatorShards
+    cleaner: LogCleaner
+    questions: HistoryQuestions
+    copies: RemoteCopies | None
+    """None without a remote store."""
+    dispatcher: Dispatcher
+
+    @property
+    def replicas(self) -> ReplicaManager:
+        return self.replication.replicas
+
+    @classmethod
+    def compose(
+        cls,
+        broker_id: BrokerId,
+        cluster_id: str,
+        config: BrokerConfig,
+        log_dirs: LogDirs,
+        ports: BodyPorts,
+        on_disk_failure: OnDiskFailure,
+    ) -> Self:
+        """``log_dirs`` are open and recovered; their replicas are loaded. ``on_disk_failure``: as in
+        ``Replication``.
+        """
+        inside = ports.inside
+        metadata = MetadataCache(inside.new_guard())
+        replication = Replication(
+            broker_id, config, log_dirs, metadata, _replication_ports(ports), on_disk_failure
+        )
+        replicas = replication.replicas
+        for listener_of in ports.leadership_listeners:
+            replicas.leadership.add_listener(listener_of(replicas))
+        replicas.load()
+        coordinators = CoordinatorShards(replicas, metadata, inside, ports.zookeeper)
+        calls = _calls(config, metadata, ports)
+        markers = TransactionMarkers(metadata, inside, calls)
+        coordinators.listen(TRANSACTION_STATE_TOPIC, markers.send)
+        verifications = replace(calls, lane=ports.lanes.verifications)
+        verifier = TransactionVerifier(broker_id, metadata, coordinators, inside, verifications)
+        transactions = (coordinators, markers, verifier)
+        context = _context(broker_id, cluster_id, metadata, replication, transactions, ports)
+        cleaner = LogCleaner(
+            replicas.partitions,
+            log_dirs,
+            replicas.settings,
+            inside.clock,
+            guard=inside.new_guard(),
+            new_seed=ports.new_seed,
+        )
+        return cls(
+            context,
+            replication,
+            coordinators,
+            cleaner,
+            _questions(cluster_id, replicas, ports),
+            _copies(broker_id, replicas, ports),
+            Dispatcher(context),
+        )
+
+    def question_loops(self) -> list[tuple[str, Callable[[], Loop]]]:
+        """Names and beginnings of the loops that compare logs with their histories."""
+        questions = self.questions
+        return [
+            (f"history-questions-{number}", partial(questions.loop, number))
+            for number in range(questions.loops)
+        ]
+
+
+def _replication_ports(ports: BodyPorts) -> ReplicationPorts:
+    return ReplicationPorts(
+        inside=ports.inside,
+        loops=ports.loops,
+        zookeeper_loops=ports.zookeeper_loops,
+        zookeeper=ports.zookeeper,
+        link=ports.link,
+        hang_up=ports.hang_up,
+        lanes=ports.lanes.fetchers,
+    )
+
+
+def _calls(config: BrokerConfig, metadata: MetadataCache, ports: BodyPorts) -> BrokerCalls:
+    """To other brokers, with markers; on the listener that brokers use."""
+
+    def find_node(broker_id: BrokerId) -> Node | None:
+        return metadata.node(broker_id, config.listeners.inter_broker)
+
+    timeout_ms = config.get_int("request.timeout.ms")
+    return BrokerCalls(ports.loops, find_node, lane=ports.lanes.markers, timeout_ms=timeout_ms)
+
+
+def _context(
+    broker_id: BrokerId,
+    cluster_id: str,
+    metadata: MetadataCache,
+    replication: Replication,
+    transactions: tuple[CoordinatorShards, TransactionMarkers, TransactionVerifier],
+    ports: BodyPorts,
+) -> BrokerContext:
+    inside, replicas = ports.inside, replication.replicas
+    coordinators, markers, verifier = transactions
+    return BrokerContext(
+        broker_id=broker_id,
+        cluster_id=cluster_id,
+        brokers_listener=replicas.config.listeners.inter_broker,
+        metadata=metadata,
+        first_report=FirstReport(metadata, inside.timer),
+        doubted_leaders=replication.doubted_leaders,
+        departed_brokers=DepartedBrokers(inside.clock),
+        replicas=replicas,
+        controller=ports.controller,
+        producer_ids=ports.producer_ids,
+        coordinators=coordinators,
+        internal_topics=InternalTopics(
+            ports.controller, ports.waiting_room, lambda: replicas.config, inside.clock, inside.new_guard()
+        ),
+        markers=markers,
+        verifier=verifier,
+        waiting_room=ports.waiting_room,
+        identity=ports.identity,
+    )
+
+
+def _copies(broker_id: BrokerId, replicas: ReplicaManager, ports: BodyPorts) -> RemoteCopies | None:
+    if ports.store is None:
+        return None
+    return RemoteCopies.compose(broker_id, replicas, ports.zookeeper, ports.inside, ports.store)
+
+
+def _questions(cluster_id: str, replicas: ReplicaManager, ports: BodyPorts) -> HistoryQuestions:
+    """A broker without a store asks, too: partitions whose history it cannot read must say so."""
+    store, clock = ports.store, ports.inside.clock
+    if store is None:
+        reached = QuestionPorts(ports.zookeeper, None, "", cluster_id, clock)
+        questions = HistoryQuestions(replicas.partitions, reached, loops=1)
+    else:
+        reached = QuestionPorts(ports.zookeeper, store.for_questions, store.url, cluster_id, clock)
+        questions = HistoryQuestions(replicas.partitions, reached, loops=store.question_loops)
+    replicas.leadership.add_listener(questions)
+    return questions
