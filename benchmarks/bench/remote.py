@@ -24,13 +24,13 @@ from bench.kafka_clients import quiet
 from bench.machine import answers, wait_until
 from bench.report import PartResult, Row, percentile
 from bench.scale import Scale, say
-from sparklog.broker.tiering.heads import read_head
+from sparklog.broker.remote_log.copying.heads import read_head
 from sparklog.client.admin import Admin, NewTopic
 from sparklog.client.changes import ClusterChanges
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.producer import BatchProducer
-from sparklog.core.tiering.head import Head
-from sparklog.core.tiering.remote_segment import RemotePartition
+from sparklog.core.remote_log.head import Head
+from sparklog.core.remote_log.remote_segment import RemotePartition
 from sparklog.model import ids
 from sparklog.records.payload import payload
 from sparklog.records.payload_kinds import PayloadKind

@@ -23,6 +23,7 @@ from sparklog.broker.waiting.fetch_purgatory import FetchPurgatory
 from sparklog.broker.waiting.fetch_sessions import FetchSessions
 from sparklog.broker.waiting.fetches_in_progress import FetchesInProgress
 from sparklog.broker.waiting.joint_wait import JointWaits
+from sparklog.core.producers.refused_batches import RefusingConnections
 from sparklog.core.replication.actions import (
     AskLeaderOffsets,
     BackOff,
@@ -42,7 +43,6 @@ from sparklog.core.replication.actions import (
 )
 from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.core.transaction.refused_batches import RefusingConnections
 from sparklog.model.cluster import PartitionState
 from sparklog.model.config import BrokerConfig, DynamicConfigs, TopicConfig
 from sparklog.model.errors import ErrorCode, SparklogError

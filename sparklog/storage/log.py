@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from sparklog.core.producers.producer_state import ProducerStates
+from sparklog.core.producers.transactions import AbortedTransaction
 from sparklog.core.replication.epoch_history import EarlierHistory, EpochHistory
-from sparklog.core.transaction.producer_state import ProducerStates
-from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.errors import LogDirectoryError, SparklogError
 from sparklog.model.ids import Offset, TopicId, TopicPartition
 from sparklog.model.time import Clock

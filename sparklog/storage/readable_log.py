@@ -4,7 +4,7 @@ Only the parts that ``read`` returns are thread-safe: they stay readable after t
 after their segment was removed.
 """
 
-from sparklog.core.transaction.transactions import AbortedTransaction
+from sparklog.core.producers.transactions import AbortedTransaction
 from sparklog.model.ids import Offset
 from sparklog.model.time import Clock
 from sparklog.records.envelope import BatchHeader

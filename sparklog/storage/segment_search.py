@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sparklog.core.transaction.transactions import AbortedTransaction
+from sparklog.core.producers.transactions import AbortedTransaction
 from sparklog.model.time import Clock
 from sparklog.model.write_ids import is_of_a_write, write_and_member
 from sparklog.records.envelope import BatchHeader

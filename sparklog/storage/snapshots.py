@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from sparklog.core.transaction.producer_state import CorruptSnapshot, ProducerBatch, ProducerStates
+from sparklog.core.producers.producer_state import CorruptSnapshot, ProducerBatch, ProducerStates
 from sparklog.records.control import end_of_transaction
 from sparklog.records.envelope import BatchHeader
 from sparklog.storage.disk import Buffer, Disk, File

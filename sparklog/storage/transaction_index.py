@@ -5,7 +5,7 @@
 
 Kafka's format, big-endian, without header. A segment's index has the aborted transactions whose *markers* are
 in the segment, in the order of the markers; the last offset is the marker's. Most segments have none, and no
-file. ``core.transaction.transactions`` says what the last stable offset of an entry is for.
+file. ``core.producers.transactions`` says what the last stable offset of an entry is for.
 
 An entry is written to the file as its marker is appended, so that Kafka's tools find it beside a running
 broker. The file is not synced then: a start after a crash rebuilds the index of every segment that it checks,
@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sparklog.core.transaction.transactions import AbortedTransaction
+from sparklog.core.producers.transactions import AbortedTransaction
 from sparklog.storage.disk import Disk, File
 
 TRANSACTION_INDEX: Final = ".txnindex"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sparklog.core.transaction.producer_state import Duplicate, ProducerBatch, ProducerStates, RefusedSequence
+from sparklog.core.producers.producer_state import Duplicate, ProducerBatch, ProducerStates, RefusedSequence
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import BROKER_RESOURCE

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from sparklog.broker.tiering.heads import head_path, read_head
+from sparklog.broker.remote_log.copying.heads import head_path, read_head
 from sparklog.client.changes import ClusterChanges
 from sparklog.client.offsets import RemoteShare
-from sparklog.core.tiering.head import Head
-from sparklog.core.tiering.page import PageRef, parse_page
-from sparklog.core.tiering.remote_segment import RemotePartition, RemoteSegment
-from sparklog.core.tiering.state_object import SegmentState, parse_state
+from sparklog.core.remote_log.head import Head
+from sparklog.core.remote_log.page import PageRef, parse_page
+from sparklog.core.remote_log.remote_segment import RemotePartition, RemoteSegment
+from sparklog.core.remote_log.state_object import SegmentState, parse_state
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.zookeeper import ZooKeeper

@@ -9,7 +9,7 @@ from typing import NoReturn
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from sparklog.broker.tiering.history_questions import HistoryQuestions
+from sparklog.broker.remote_log.copying.history_questions import HistoryQuestions
 from sparklog.client.changes import ClusterChanges
 from sparklog.model import ids
 from sparklog.remote.store import Failure, RemoteStoreError

@@ -16,15 +16,15 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from sparklog.broker.tiering.garbage_search import names_of
-from sparklog.broker.tiering.heads import head_path, read_head
-from sparklog.broker.tiering.lineages import read_page
+from sparklog.broker.remote_log.copying.garbage_search import names_of
+from sparklog.broker.remote_log.copying.heads import head_path, read_head
+from sparklog.broker.remote_log.copying.lineages import read_page
 from sparklog.client.admin import PartitionDescription
 from sparklog.client.changes import ClusterChanges
 from sparklog.client.cluster import ClusterClient
-from sparklog.core.tiering.head import Head
-from sparklog.core.tiering.page import PageRef
-from sparklog.core.tiering.remote_segment import RemotePartition
+from sparklog.core.remote_log.head import Head
+from sparklog.core.remote_log.page import PageRef
+from sparklog.core.remote_log.remote_segment import RemotePartition
 from sparklog.model.coordinator_settings import of_a_start
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.remote.open_store import open_store

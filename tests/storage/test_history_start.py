@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from sparklog.core.producers.producer_state import ProducerStates
 from sparklog.core.replication.epoch_history import EarlierHistory, EpochEntry
-from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.ids import LeaderEpoch, Offset
 from sparklog.storage.history_start import HISTORY_START
 from sparklog.storage.log import Log

@@ -19,8 +19,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from sparklog.core.producers.producer_state import ProducerStates
 from sparklog.core.replication.epoch_history import EpochHistory
-from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.records.envelope import BatchHeader, split
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.snapshots import producer_batch

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulation.disks.disk import MountedDisk, SimulatedDisk
-from sparklog.core.transaction.producer_state import NO_OFFSET, handed_on, taken_over
-from sparklog.core.transaction.transactions import AbortedTransaction
+from sparklog.core.producers.producer_state import NO_OFFSET, handed_on, taken_over
+from sparklog.core.producers.transactions import AbortedTransaction
 from sparklog.model.transaction_end import TransactionEnd
 from sparklog.records.control import build_marker
 from sparklog.records.envelope import split, stamp

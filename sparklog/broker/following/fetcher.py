@@ -15,10 +15,10 @@ from sparklog.broker.following.session_with_leader import SessionWithLeader
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.throttles import ReplicationThrottle
+from sparklog.core.producers.producer_state import CorruptSnapshot, taken_over
 from sparklog.core.replication.epoch_history import EarlierHistory, EpochHistory
 from sparklog.core.replication.follower import FetchPosition
 from sparklog.core.replication.leader import Diverging
-from sparklog.core.transaction.producer_state import CorruptSnapshot, taken_over
 from sparklog.model.cluster import Node
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import CorruptBatch, ErrorCode, WireError

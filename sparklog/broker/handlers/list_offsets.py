@@ -26,11 +26,11 @@ from typing import Final
 from sparklog.broker.call import Call
 from sparklog.broker.partition.answers import HistoryFound, HistoryTime, StoreShare
 from sparklog.broker.partition.partition import Partition
+from sparklog.core.producers.producer_state import ProducerStates, handed_on
 from sparklog.core.replication.epoch_history import EarlierHistory
 from sparklog.core.replication.follower import Follower
 from sparklog.core.replication.leader import Leader
 from sparklog.core.replication.visibility import Visibility
-from sparklog.core.transaction.producer_state import ProducerStates, handed_on
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import ISOLATION_LEVELS, READ_COMMITTED

@@ -20,7 +20,7 @@ from sparklog.broker.handlers.transactional_produce import TransactionalBatch, v
 from sparklog.broker.partition.answers import AppendResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.joint_wait import Share, named_twice
-from sparklog.core.transaction.verification import VerificationGuard
+from sparklog.core.producers.verification import VerificationGuard
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition

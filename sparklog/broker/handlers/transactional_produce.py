@@ -18,7 +18,7 @@ from sparklog.broker.call import Call
 from sparklog.broker.conversion.intake import Intake
 from sparklog.broker.partition.answers import AppendResult
 from sparklog.broker.partition.partition import Partition
-from sparklog.core.transaction.verification import VerificationGuard
+from sparklog.core.producers.verification import VerificationGuard
 from sparklog.core.transaction_coordinator.requests import VerifyPartitions
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition

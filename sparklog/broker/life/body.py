@@ -25,8 +25,8 @@ from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.first_report import FirstReport
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import LeadershipListener, Ports, ToController
+from sparklog.broker.remote_log.copying.history_questions import HistoryQuestions, QuestionPorts
 from sparklog.broker.replica_manager import OnDiskFailure, ReplicaManager
-from sparklog.broker.tiering.history_questions import HistoryQuestions, QuestionPorts
 from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.model.cluster import Node
 from sparklog.model.config import BrokerConfig

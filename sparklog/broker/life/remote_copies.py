@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
-from sparklog.broker.history.reader import HistoryReader
-from sparklog.broker.history.runs import RunCache
-from sparklog.broker.history.segments import StoredSegments
 from sparklog.broker.ports import Ports
+from sparklog.broker.remote_log.copying.catalog import ManifestCatalog
+from sparklog.broker.remote_log.copying.copier import CopierPorts, RemoteCopier
+from sparklog.broker.remote_log.copying.deletion import TieredDeletion
+from sparklog.broker.remote_log.copying.history_questions import LOOPS
+from sparklog.broker.remote_log.reading.reader import HistoryReader
+from sparklog.broker.remote_log.reading.runs import RunCache
+from sparklog.broker.remote_log.reading.segments import StoredSegments
 from sparklog.broker.replica_manager import ReplicaManager
-from sparklog.broker.tiering.catalog import ManifestCatalog
-from sparklog.broker.tiering.copier import CopierPorts, RemoteCopier
-from sparklog.broker.tiering.deletion import TieredDeletion
-from sparklog.broker.tiering.history_questions import LOOPS
 from sparklog.broker.waiting.history_fetches import HistoryFetches
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Loop

@@ -8,7 +8,7 @@ from typing import Final
 from sparklog.broker.current_settings import CurrentSettings
 from sparklog.broker.life.body import BrokerBody
 from sparklog.broker.life.remote_copies import StorePorts
-from sparklog.broker.tiering.copier import CopyStopped
+from sparklog.broker.remote_log.copying.copier import CopyStopped
 from sparklog.core.compaction import Throttle
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ConfigError

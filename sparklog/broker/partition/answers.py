@@ -5,12 +5,12 @@ Named tuples: some of each are made for every batch, and frozen dataclasses take
 
 from typing import NamedTuple
 
+from sparklog.core.producers.latest_connections import Late
+from sparklog.core.producers.producer_state import RefusedSequence
+from sparklog.core.producers.transactions import AbortedTransaction
 from sparklog.core.replication.epoch_history import EpochEntry
 from sparklog.core.replication.leader import Diverging
 from sparklog.core.replication.visibility import Visibility
-from sparklog.core.transaction.latest_connections import Late
-from sparklog.core.transaction.producer_state import RefusedSequence
-from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_BROKER_EPOCH, NO_EPOCH, BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.parts import Part

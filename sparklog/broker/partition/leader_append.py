@@ -11,11 +11,11 @@ from sparklog.broker.partition.answers import AppendResult, objected
 from sparklog.broker.partition.batches import Batches, stamp_all
 from sparklog.broker.partition.log_guard import LogGuard
 from sparklog.broker.partition.producer_gate import BEHIND_A_REFUSED_ONE, ProducerGate
+from sparklog.core.producers.latest_connections import Late
+from sparklog.core.producers.producer_state import Duplicate, ProducerBatch, RefusedSequence
+from sparklog.core.producers.verification import VerificationGuard
 from sparklog.core.replication.leader import Leader
 from sparklog.core.replication.replica import Replica
-from sparklog.core.transaction.latest_connections import Late
-from sparklog.core.transaction.producer_state import Duplicate, ProducerBatch, RefusedSequence
-from sparklog.core.transaction.verification import VerificationGuard
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.kafka_numbers import ACKS_ALL

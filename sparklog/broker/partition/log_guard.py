@@ -16,6 +16,7 @@ from functools import partial
 from typing import Protocol
 
 from sparklog.broker.partition.batches import Batches
+from sparklog.core.producers.transactions import Transactions
 from sparklog.core.replication.actions import (
     Action,
     AssignEpoch,
@@ -30,7 +31,6 @@ from sparklog.core.replication.actions import (
     TruncateTo,
     split_actions,
 )
-from sparklog.core.transaction.transactions import Transactions
 from sparklog.model.errors import CorruptBatch, ErrorCode, SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.ports import Guard

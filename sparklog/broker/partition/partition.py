@@ -34,6 +34,8 @@ from sparklog.broker.partition.reading import (
     read_as_follower,
     read_as_leader,
 )
+from sparklog.core.producers.producer_state import ProducerStates
+from sparklog.core.producers.verification import VerificationGuard
 from sparklog.core.replication.actions import OutwardEffect, WakeFetch
 from sparklog.core.replication.epoch_history import EarlierHistory
 from sparklog.core.replication.follower import FetchPosition, Follower
@@ -41,8 +43,6 @@ from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import NOBODY_WAITS, Beginning, Diverging, IsrReply, Leader
 from sparklog.core.replication.read_replica import closest_replica
 from sparklog.core.replication.replica import Replica
-from sparklog.core.transaction.producer_state import ProducerStates
-from sparklog.core.transaction.verification import VerificationGuard
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode, SparklogError

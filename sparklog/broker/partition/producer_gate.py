@@ -7,11 +7,11 @@ predecessor was refused waits for that to be sent again.
 from typing import Final
 
 from sparklog.broker.partition.batches import Batches
+from sparklog.core.producers.latest_connections import LATE, Late, LatestConnections
+from sparklog.core.producers.producer_state import NO_SEQUENCE, Duplicate, ProducerBatch, RefusedSequence
+from sparklog.core.producers.refused_batches import RefusedBatches
+from sparklog.core.producers.verification import VerificationGuard
 from sparklog.core.replication.leader import Leader
-from sparklog.core.transaction.latest_connections import LATE, Late, LatestConnections
-from sparklog.core.transaction.producer_state import NO_SEQUENCE, Duplicate, ProducerBatch, RefusedSequence
-from sparklog.core.transaction.refused_batches import RefusedBatches
-from sparklog.core.transaction.verification import VerificationGuard
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import ProducerId

@@ -5,12 +5,12 @@ from typing import TypeVar
 
 from sparklog.broker.partition.answers import HistoryRange, ReadRequest, ReadResult
 from sparklog.broker.partition.log_guard import LogGuard
+from sparklog.core.producers.transactions import AbortedTransaction
 from sparklog.core.replication.epoch_fence import check_leader_epoch
 from sparklog.core.replication.follower import Follower
 from sparklog.core.replication.leader import Diverging, Leader
 from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.storage.log import Log
 from sparklog.storage.log_read import LogRead

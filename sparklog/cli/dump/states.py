@@ -4,7 +4,7 @@ from typing import Final
 
 from sparklog.cli.dump.options import Report
 from sparklog.cli.dump.rows import ProducerRow
-from sparklog.core.transaction.producer_state import CorruptSnapshot
+from sparklog.core.producers.producer_state import CorruptSnapshot
 from sparklog.storage.inspection.inspect_file import InspectedFile
 from sparklog.storage.inspection.inspect_snapshot import read_producers
 

@@ -201,7 +201,7 @@ class TransactionalOffsetCommit(_OfGroup):
     offsets: tuple[OffsetToCommit, ...]
     guard: int | None = None
     connection: int | None = None
-    """Over which it came; see ``core.transaction.latest_connections``."""
+    """Over which it came; see ``core.producers.latest_connections``."""
 
     def invalid(self) -> TransactionalCommitResponse | None:
         return None if self.group_id else self.refused(ErrorCode.invalid_group_id)

@@ -24,7 +24,7 @@ from sparklog.core.group.responses import TransactionalCommitResponse
 from sparklog.core.group.states import GroupState
 from sparklog.core.group.turn import Turn, Waiting
 from sparklog.core.group.write_errors import commit_error
-from sparklog.core.transaction.latest_connections import LATE
+from sparklog.core.producers.latest_connections import LATE
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 

@@ -25,8 +25,8 @@ from sparklog.core.group.records import GroupKey
 from sparklog.core.group.requests import GroupRequest
 from sparklog.core.group.settings import GroupSettings
 from sparklog.core.group.states import GroupState
+from sparklog.core.producers.latest_connections import LatestConnections
 from sparklog.core.recent_events import RecentEvents
-from sparklog.core.transaction.latest_connections import LatestConnections
 from sparklog.model.errors import ErrorCode
 from sparklog.model.time import MonotonicMs
 

@@ -8,8 +8,8 @@ and log never disagree. All others are *outward effects*: they leave, in order, 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from sparklog.core.producers.producer_state import ProducerStates
 from sparklog.core.replication.epoch_history import EarlierHistory
-from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch
 

@@ -8,6 +8,7 @@ log's end, so that a late reply cannot truncate or extend a changed log (KAFKA-1
 
 from dataclasses import dataclass, field
 
+from sparklog.core.producers.producer_state import ProducerStates
 from sparklog.core.replication.actions import (
     Action,
     AskLeaderOffsets,
@@ -23,7 +24,6 @@ from sparklog.core.replication.leader import Diverging
 from sparklog.core.replication.visibility import Visibility
 from sparklog.core.replication.waits import FetchWaits
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_EPOCH, NO_LEADER, BrokerId, LeaderEpoch
 

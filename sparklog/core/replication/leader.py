@@ -21,6 +21,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from sparklog.core.producers.producer_state import ProducerStates
+from sparklog.core.producers.verification import Verifications
 from sparklog.core.replication.actions import (
     Action,
     AssignEpoch,
@@ -49,8 +51,6 @@ from sparklog.core.replication.progress import NEVER, UNKNOWN_OFFSET, FollowerPr
 from sparklog.core.replication.visibility import Visibility
 from sparklog.core.replication.waits import DeletionWaits, FetchWaits, ProduceWaits
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.core.transaction.producer_state import ProducerStates
-from sparklog.core.transaction.verification import Verifications
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_EPOCH, BrokerEpoch, BrokerId, LeaderEpoch

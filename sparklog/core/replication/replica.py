@@ -11,6 +11,8 @@ rising epochs. A process that dies announces nothing; its next one begins with a
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from sparklog.core.producers.transactions import Transactions
+from sparklog.core.producers.verification import Verifications
 from sparklog.core.recent_events import RecentEvents
 from sparklog.core.replication.actions import (
     Action,
@@ -27,8 +29,6 @@ from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.replication.follower import Follower
 from sparklog.core.replication.leader import Leader
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.core.transaction.transactions import Transactions
-from sparklog.core.transaction.verification import Verifications
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.time import MonotonicMs

@@ -8,8 +8,8 @@ per replica, kept over changes of role.
 
 from dataclasses import dataclass, field
 
+from sparklog.core.producers.transactions import Transactions
 from sparklog.core.replication.visibility import Visibility
-from sparklog.core.transaction.transactions import Transactions
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Watermarks:
     """The first offset on this replica's disk; the log start, unless the remote store has what is before."""
 
     last_stable_offset: int = field(init=False)
-    """The end of what read-committed consumers read; see ``core.transaction.transactions``. It changes with
+    """The end of what read-committed consumers read; see ``core.producers.transactions``. It changes with
     the high watermark and the log alone, and so is kept here.
     """
 

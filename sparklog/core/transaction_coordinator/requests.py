@@ -82,7 +82,7 @@ class AddPartitions(_Answered):
     producer_epoch: int
     topics: tuple[TransactionTopic, ...]
     connection: int | None = None
-    """Over which it came; see ``core.transaction.latest_connections``."""
+    """Over which it came; see ``core.producers.latest_connections``."""
 
 
 @dataclass(frozen=True, slots=True)

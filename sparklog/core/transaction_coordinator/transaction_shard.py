@@ -33,8 +33,8 @@ from sparklog.core.coordinator.actions import (
 )
 from sparklog.core.coordinator.alarms import Alarms
 from sparklog.core.coordinator.state_machine import Now
+from sparklog.core.producers.latest_connections import LATE, LatestConnections
 from sparklog.core.recent_events import RecentEvents
-from sparklog.core.transaction.latest_connections import LATE, LatestConnections
 from sparklog.core.transaction_coordinator.initialisation import fenced, initialised
 from sparklog.core.transaction_coordinator.messages import SendMarkers
 from sparklog.core.transaction_coordinator.records import TransactionKey, TransactionValue

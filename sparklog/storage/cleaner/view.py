@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sparklog.core.compaction import CompactionRules, LastOfProducer, SegmentExtent
-from sparklog.core.transaction.producer_state import BATCHES_KEPT
+from sparklog.core.producers.producer_state import BATCHES_KEPT
 from sparklog.model.errors import SparklogError
 from sparklog.storage.cleaner.swap import Swap
 from sparklog.storage.disk import Disk

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sparklog.core.transaction.producer_state import ProducerStates, RememberedBatch, has_history
+from sparklog.core.producers.producer_state import ProducerStates, RememberedBatch, has_history
 
 NO_TIMESTAMP: Final = -1
 

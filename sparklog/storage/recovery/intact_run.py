@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from crc32c import crc32c
 
-from sparklog.core.transaction.producer_state import BATCHES_KEPT
+from sparklog.core.producers.producer_state import BATCHES_KEPT
 from sparklog.records.envelope import (
     ATTRIBUTES_POSITION,
     CONTROL_BIT,

@@ -24,8 +24,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sparklog.core.producers.producer_state import ProducerStates
 from sparklog.core.replication.epoch_history import EpochEntry, EpochHistory
-from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.envelope import BatchHeader
 from sparklog.storage import checkpoints

@@ -13,7 +13,7 @@ from sparklog.broker.life.registration import Registration
 from sparklog.broker.life.server import BrokerServer
 from sparklog.broker.metadata import first_report
 from sparklog.core.controller.state import znodes
-from sparklog.core.transaction.refused_batches import UNDER_WAY_MAX
+from sparklog.core.producers.refused_batches import UNDER_WAY_MAX
 from sparklog.model.errors import ErrorCode, LogDirectoryError, SparklogError
 from sparklog.model.ids import TOPIC_NAME_LENGTH_MAX, BrokerId
 from sparklog.network.connection import Connection

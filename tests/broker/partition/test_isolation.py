@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pytest
 
 from sparklog.broker.partition.answers import AppendResult, ReadRequest
+from sparklog.core.producers.transactions import AbortedTransaction
 from sparklog.core.replication.actions import WakeFetch
-from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.parts import read_parts

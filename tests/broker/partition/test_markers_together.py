@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from sparklog.broker.partition.leader_append import Marker
-from sparklog.core.transaction.transactions import AbortedTransaction
+from sparklog.core.producers.transactions import AbortedTransaction
 from sparklog.model.errors import ErrorCode
 from sparklog.model.parts import read_parts
 from sparklog.model.transaction_end import TransactionEnd

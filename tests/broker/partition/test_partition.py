@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from sparklog.broker.partition.answers import ReadRequest
+from sparklog.core.producers.refused_batches import REMEMBERED_MS
 from sparklog.core.replication.actions import (
     BackOff,
     BeganLeading,
@@ -20,7 +21,6 @@ from sparklog.core.replication.actions import (
     WakeFetch,
 )
 from sparklog.core.replication.leader import Diverging, IsrReply
-from sparklog.core.transaction.refused_batches import REMEMBERED_MS
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import BrokerId, LeaderEpoch
 from sparklog.model.parts import read_parts

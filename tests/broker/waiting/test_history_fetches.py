@@ -8,7 +8,7 @@ from sparklog.broker.handlers.list_offsets import handle as handle_list_offsets
 from sparklog.broker.partition.answers import HistoryFound, HistoryRead, HistoryTime, ReadRequest
 from sparklog.broker.waiting.fetch_purgatory import FetchLimits
 from sparklog.broker.waiting.history_fetches import HistoryFetches
-from sparklog.core.transaction.transactions import AbortedTransaction
+from sparklog.core.producers.transactions import AbortedTransaction
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.wire.messages.data.list_offsets import (

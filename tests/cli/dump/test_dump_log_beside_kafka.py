@@ -17,7 +17,7 @@ import pytest
 from crc32c import crc32c
 
 from sparklog.core.coordinator.actions import StateRecord
-from sparklog.core.transaction.producer_state import ProducerBatch, ProducerStates
+from sparklog.core.producers.producer_state import ProducerBatch, ProducerStates
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.wire.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
 from sparklog.wire.coordinator_records.group_offsets import GroupOffsetsCodec

@@ -12,7 +12,7 @@ import pytest
 from crc32c import crc32c
 
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
-from sparklog.core.transaction.producer_state import ProducerBatch, ProducerStates
+from sparklog.core.producers.producer_state import ProducerBatch, ProducerStates
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.storage import checkpoints
 from sparklog.storage.disk import LocalDisk

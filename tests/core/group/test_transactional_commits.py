@@ -10,7 +10,7 @@ from sparklog.core.group.requests import (
     TransactionalOffsetCommit,
 )
 from sparklog.core.group.settings import GroupSettings
-from sparklog.core.transaction.latest_connections import LATE
+from sparklog.core.producers.latest_connections import LATE
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from tests.core.group.dialogue import DAY_MS, GROUP, INITIAL_DELAY_MS, Client, Coordinator, errors_of

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sparklog.core.producers.producer_state import ProducerStates
 from sparklog.core.replication.actions import (
     AskLeaderOffsets,
     BackOff,
@@ -15,7 +16,6 @@ from sparklog.core.replication.follower import FetchPosition, Follower
 from sparklog.core.replication.leader import Diverging
 from sparklog.core.replication.visibility import Visibility
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_LEADER, BrokerId, LeaderEpoch
 

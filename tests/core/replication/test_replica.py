@@ -2,6 +2,7 @@
 
 import pytest
 
+from sparklog.core.producers.transactions import Transactions
 from sparklog.core.recent_events import IllegalTransition
 from sparklog.core.replication.actions import (
     AssignEpoch,
@@ -17,7 +18,6 @@ from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.visibility import Visibility
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.core.transaction.transactions import Transactions
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from sparklog.core.coordinator.actions import InDoubt, Refused, Written
-from sparklog.core.transaction.latest_connections import LATE
+from sparklog.core.producers.latest_connections import LATE
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.transaction_coordinator.requests import (
     AddPartitions,

@@ -18,8 +18,8 @@ from crash_points.bench import (
 )
 from crash_points.disk_states import Tree, read_tree
 from crash_points.promises import Batch, Promises, State, required
+from sparklog.core.producers.producer_state import ProducerStates
 from sparklog.core.replication.epoch_history import EpochHistory
-from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.ids import TopicPartition
 from sparklog.records.control import end_of_transaction
 from sparklog.records.envelope import crc_matches, parse_header

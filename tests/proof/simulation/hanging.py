@@ -17,7 +17,7 @@ from simulation.schedule import US_PER_MS
 from simulation.truth import PartitionTruth
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.coordinator.shard import Phase
-from sparklog.core.transaction.producer_state import ProducerState
+from sparklog.core.producers.producer_state import ProducerState
 from sparklog.core.transaction_coordinator.requests import ListTransactions
 from sparklog.core.write_coordinator.transaction_state_shard import TransactionStateShard
 from sparklog.model.ids import Offset, ProducerId, TopicPartition

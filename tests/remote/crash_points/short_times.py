@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from sparklog.broker.tiering import catalog, garbage_search
-from sparklog.core.tiering import head
+from sparklog.broker.remote_log.copying import catalog, garbage_search
+from sparklog.core.remote_log import head
 
 GRACE_MS = 1_000
 _SMALL = (

@@ -2,8 +2,8 @@
 
 import pytest
 
+from sparklog.core.producers.producer_state import ProducerStates
 from sparklog.core.replication.epoch_history import EpochEntry
-from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.errors import CorruptBatch, SparklogError
 from sparklog.model.parts import read_parts
 from sparklog.records.envelope import DELETE_HORIZON_BIT, Compression

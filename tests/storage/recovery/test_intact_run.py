@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from sparklog.core.producers.producer_state import ProducerStates
 from sparklog.core.replication.epoch_history import EpochHistory
-from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.records.envelope import BatchHeader
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.recovery.intact_run import IntactRun, intact_run

@@ -8,7 +8,7 @@ such a transaction with the producer's epoch and coordinator epoch of this answe
 
 from sparklog.broker.call import Call
 from sparklog.broker.partition.partition import Partition
-from sparklog.core.transaction.producer_state import ProducerState
+from sparklog.core.producers.producer_state import ProducerState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import ProducerId, TopicPartition, topic_name_problem
 from sparklog.wire.messages.transactions.describe_producers import (

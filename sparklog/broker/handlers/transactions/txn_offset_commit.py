@@ -15,7 +15,7 @@ from sparklog.core.coordinator.actions import Producer
 from sparklog.core.coordinator.key_partition import partition_of
 from sparklog.core.group.requests import OffsetToCommit, TransactionalOffsetCommit
 from sparklog.core.group.responses import TransactionalCommitResponse
-from sparklog.core.transaction.latest_connections import Late
+from sparklog.core.producers.latest_connections import Late
 from sparklog.core.transaction_coordinator.requests import VerifyPartitions
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition

@@ -6,7 +6,7 @@ from sparklog.broker.handlers.transactions import asking, txn_offset_commit
 from sparklog.core.coordinator.actions import Producer
 from sparklog.core.group.requests import OffsetToCommit, TransactionalOffsetCommit
 from sparklog.core.group.responses import TransactionalCommitResponse
-from sparklog.core.transaction.latest_connections import LATE
+from sparklog.core.producers.latest_connections import LATE
 from sparklog.core.transaction_coordinator.responses import Answer
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition

@@ -8,8 +8,8 @@ from pyarrow import ipc
 
 from simulation.invariants.invariant import Violation
 from simulation.truth import Entry, PartitionTruth, entry_of
-from sparklog.core.tiering.remote_segment import RemotePartition, RemoteSegment, Suffix
-from sparklog.core.tiering.state_object import SegmentState, parse_state
+from sparklog.core.remote_log.remote_segment import RemotePartition, RemoteSegment, Suffix
+from sparklog.core.remote_log.state_object import SegmentState, parse_state
 from sparklog.model.errors import SparklogError
 from sparklog.records.envelope import BatchHeader, parse_header
 from sparklog.records.remote_segment.rest_object import open_rest_object, rebuild

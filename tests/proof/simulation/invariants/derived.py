@@ -7,8 +7,8 @@ from typing import NamedTuple
 from simulation.invariants.invariant import Invariant, Violation
 from simulation.truth import Entry, PartitionTruth, ReplicaView, history_of
 from sparklog.broker.partition.partition import Partition
+from sparklog.core.producers.producer_state import BATCHES_KEPT, ProducerState
 from sparklog.core.replication.epoch_history import EpochEntry
-from sparklog.core.transaction.producer_state import BATCHES_KEPT, ProducerState
 from sparklog.model.ids import ProducerId
 from sparklog.model.write_ids import is_of_a_write
 

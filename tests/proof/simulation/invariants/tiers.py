@@ -14,10 +14,10 @@ from simulation.invariants.derived import check_producers_at_rest
 from simulation.invariants.invariant import Invariant, Violation
 from simulation.truth import Entry, PartitionTruth, ReplicaView
 from sparklog.broker.partition.partition import Partition
-from sparklog.broker.tiering.heads import head_path
-from sparklog.core.tiering.head import Head, decode_head
-from sparklog.core.tiering.page import ManifestError, PageRef, parse_page
-from sparklog.core.tiering.remote_segment import RemotePartition, RemoteSegment
+from sparklog.broker.remote_log.copying.heads import head_path
+from sparklog.core.remote_log.head import Head, decode_head
+from sparklog.core.remote_log.page import ManifestError, PageRef, parse_page
+from sparklog.core.remote_log.remote_segment import RemotePartition, RemoteSegment
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 

@@ -14,12 +14,12 @@ from simulation.machines.loops import TURN_US
 from simulation.machines.object_store import ObjectStore, StoreLink
 from simulation.plans.tier import URL, TierPlan
 from simulation.schedule import US_PER_MS, Process, dice
-from sparklog.broker.history import reader as reading
 from sparklog.broker.life.body import BrokerBody
 from sparklog.broker.life.remote_copies import StorePorts
-from sparklog.broker.tiering import catalog as catalogs
-from sparklog.broker.tiering import garbage_search
-from sparklog.core.tiering import head as heads
+from sparklog.broker.remote_log.copying import catalog as catalogs
+from sparklog.broker.remote_log.copying import garbage_search
+from sparklog.broker.remote_log.reading import reader as reading
+from sparklog.core.remote_log import head as heads
 from sparklog.model.loops import Await, Loop, Pause, go_on
 
 LOOPS: Final = 3

@@ -9,8 +9,8 @@ from simulation.plans.faults import Hunt
 from sparklog.broker.gone_replicas import GoneReplicas
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
-from sparklog.core.transaction.producer_state import ProducerBatch
-from sparklog.core.transaction.refused_batches import RefusedBatches, RefusingConnections
+from sparklog.core.producers.producer_state import ProducerBatch
+from sparklog.core.producers.refused_batches import RefusedBatches, RefusingConnections
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_EPOCH, LeaderEpoch, TopicPartition

@@ -8,8 +8,8 @@ from simulation.plans.faults import Hunt
 from sparklog.client.transactions import cut, cut_rounds
 from sparklog.client.transactions.cut import PartitionCut
 from sparklog.client.transactions.cut_rounds import Conversation, Visibilities
+from sparklog.core.producers import transactions
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.core.transaction import transactions
 from sparklog.model.ids import ProducerId, TopicPartition
 from sparklog.records.envelope import BatchHeader
 from sparklog.storage import segment_search

@@ -11,7 +11,7 @@ from sparklog.core.controller.state import incarnation, leader_choice
 from sparklog.core.controller.state.candidates import Candidates
 from sparklog.core.controller.state.incarnation import Incarnation
 from sparklog.core.controller.state.leader_choice import Election, Rules
-from sparklog.core.transaction.producer_state import ProducerStates
+from sparklog.core.producers.producer_state import ProducerStates
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_LEADER, TopicPartition

@@ -9,13 +9,13 @@ from simulation.plans.faults import Hunt
 from sparklog.broker.following import fetcher
 from sparklog.broker.following.fetcher import Fetcher
 from sparklog.broker.partition.partition import Partition
+from sparklog.core.producers.producer_state import ProducerStates
 from sparklog.core.replication.actions import Action, RestartAt, TruncateTo
 from sparklog.core.replication.epoch_history import EarlierHistory
 from sparklog.core.replication.follower import FetchPosition, Follower
 from sparklog.core.replication.leader import Diverging, Leader
 from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_EPOCH
 from sparklog.records.envelope import split

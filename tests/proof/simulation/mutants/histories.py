@@ -9,12 +9,12 @@ from simulation.plans.faults import Hunt
 from simulation.plans.plots.lost_disks import ALL_DISKS_GO
 from sparklog.broker.partition.answers import AppendResult
 from sparklog.broker.partition.leader_append import AWAITS_HISTORY, LeaderAppend
-from sparklog.broker.tiering import history_questions
+from sparklog.broker.remote_log.copying import history_questions
+from sparklog.core.producers.producer_state import ProducerStates
+from sparklog.core.remote_log.lineage import Lineage
 from sparklog.core.replication.epoch_fence import check_leader_epoch
 from sparklog.core.replication.epoch_history import EarlierHistory, EpochHistory
 from sparklog.core.replication.leader import Beginning, Leader
-from sparklog.core.tiering.lineage import Lineage
-from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.errors import ErrorCode
 
 

@@ -9,18 +9,18 @@ from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
 from sparklog.broker.following import fetcher
 from sparklog.broker.partition.partition import Partition
-from sparklog.broker.tiering import copier, deletion, garbage_search, heads
-from sparklog.broker.tiering.copier import RemoteCopier, _Work
-from sparklog.broker.tiering.heads import Leadership, StoredHead
-from sparklog.broker.tiering.segment_source import SegmentSource, facts_of
+from sparklog.broker.remote_log.copying import copier, deletion, garbage_search, heads
+from sparklog.broker.remote_log.copying.copier import RemoteCopier, _Work
+from sparklog.broker.remote_log.copying.heads import Leadership, StoredHead
+from sparklog.broker.remote_log.copying.segment_source import SegmentSource, facts_of
 from sparklog.core.controller.state.znodes import state_path
+from sparklog.core.remote_log.copy_steps import CopySegment, Step, WritePage
+from sparklog.core.remote_log.head import Head
+from sparklog.core.remote_log.lineage import Lineage
+from sparklog.core.remote_log.remote_segment import RemotePartition, RemoteSegment
+from sparklog.core.remote_log.tier import Tier
 from sparklog.core.replication.epoch_history import EarlierHistory
 from sparklog.core.replication.follower import Follower
-from sparklog.core.tiering.copy_steps import CopySegment, Step, WritePage
-from sparklog.core.tiering.head import Head
-from sparklog.core.tiering.lineage import Lineage
-from sparklog.core.tiering.remote_segment import RemotePartition, RemoteSegment
-from sparklog.core.tiering.tier import Tier
 from sparklog.model.zookeeper import ANY_VERSION, Check, ZooKeeper
 from sparklog.remote.store import RemoteStore, RemoteStoreError
 

@@ -15,12 +15,12 @@ from sparklog.core.coordinator.actions import Action, Reply, StateRecord, Token
 from sparklog.core.coordinator.state_machine import Now
 from sparklog.core.group.applied import AppliedState
 from sparklog.core.group.group_shard import GroupShard
+from sparklog.core.producers.latest_connections import LatestConnections
+from sparklog.core.producers.producer_state import ProducerBatch, ProducerStates
+from sparklog.core.producers.transactions import AbortedTransaction
+from sparklog.core.producers.verification import VerificationGuard, Verifications
 from sparklog.core.replication.visibility import Visibility
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.core.transaction.latest_connections import LatestConnections
-from sparklog.core.transaction.producer_state import ProducerBatch, ProducerStates
-from sparklog.core.transaction.transactions import AbortedTransaction
-from sparklog.core.transaction.verification import VerificationGuard, Verifications
 from sparklog.core.transaction_coordinator import transaction_shard
 from sparklog.core.transaction_coordinator.messages import SendMarkers
 from sparklog.core.transaction_coordinator.records import TransactionValue

@@ -11,7 +11,7 @@ from simulation.plans.plots.lost_disks import ISR_LOSES_ITS_DISKS
 from sparklog.broker.partition.producer_gate import ProducerGate
 from sparklog.core.coordinator.actions import Action, Reply, StateRecord, Tell, Token
 from sparklog.core.coordinator.state_machine import Now
-from sparklog.core.transaction.verification import VerificationGuard, Verifications
+from sparklog.core.producers.verification import VerificationGuard, Verifications
 from sparklog.core.write_coordinator import deadlines, ending, replay, write_shard
 from sparklog.core.write_coordinator.app import App, Change
 from sparklog.core.write_coordinator.records import Head

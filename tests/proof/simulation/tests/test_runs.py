@@ -14,7 +14,7 @@ from simulation.plans.client_mix import ClientMix
 from simulation.plans.faults import Fault
 from simulation.plans.plan import BROKERS, PLAIN, draw_plan
 from simulation.run import simulate
-from sparklog.core.transaction.producer_state import BATCHES_KEPT
+from sparklog.core.producers.producer_state import BATCHES_KEPT
 from sparklog.model.errors import ErrorCode
 
 PROOF = str(Path(__file__).parents[2])

@@ -18,8 +18,8 @@ from simulation.invariants.presence import NOTICED_MS, CountsWhoIsThere, StopsOu
 from simulation.invariants.restarts import OnlyDamageIsCalledDamage, RemembersWhatIsCommitted
 from simulation.truth import Entry, PartitionTruth, ReplicaView
 from sparklog.core.controller.state.znodes import broker_path
+from sparklog.core.producers.producer_state import ProducerState, ProducerStates, RememberedBatch
 from sparklog.core.replication.epoch_history import EpochHistory
-from sparklog.core.transaction.producer_state import ProducerState, ProducerStates, RememberedBatch
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 
 

@@ -11,11 +11,11 @@ from simulation.invariants import copies
 from simulation.invariants.invariant import Violation
 from simulation.invariants.tiers import TierRules
 from simulation.truth import PartitionTruth, ReplicaView, entry_of
-from sparklog.broker.tiering.heads import head_path
-from sparklog.core.tiering.head import Head, encode_head
-from sparklog.core.tiering.page import build_page
-from sparklog.core.tiering.remote_segment import RemotePartition, RemoteSegment
-from sparklog.core.tiering.state_object import SegmentState, build_state
+from sparklog.broker.remote_log.copying.heads import head_path
+from sparklog.core.remote_log.head import Head, encode_head
+from sparklog.core.remote_log.page import build_page
+from sparklog.core.remote_log.remote_segment import RemotePartition, RemoteSegment
+from sparklog.core.remote_log.state_object import SegmentState, build_state
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.records.envelope import parse_header, stamp
 from sparklog.records.kafka_encode import Record, build_records_batch

@@ -1,1 +1,0 @@
-"""Producer state (idempotence) and, later, the transaction coordinator, pure."""
