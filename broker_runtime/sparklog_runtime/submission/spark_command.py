@@ -93,7 +93,7 @@ def _merged(
         **cluster_spark_conf(),
     }
     merged = {**ours, **given}
-    java_options = f"{spark_log_options(spark_log, log4j_file)} {given.get(JAVA_OPTIONS, '')}".strip()
+    java_options = f"{spark_log_options(spark_log, log4j_file)} {merged.get(JAVA_OPTIONS, '')}".strip()
     merged[JAVA_OPTIONS] = java_options
     return merged if is_local(master) else sized_for(options.brokers, master, merged)
 

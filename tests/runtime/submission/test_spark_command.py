@@ -73,6 +73,10 @@ def test_driver_and_executors_get_the_python_that_has_sparklog(dry_run, monkeypa
     assert conf["spark.pyspark.python"] == conf["spark.pyspark.driver.python"] == sys.executable
 
 
+def test_the_drivers_stack_is_large_enough_for_sparks_regular_expressions(dry_run, tmp_path):
+    assert "-Xss16m" in _conf(dry_run("--root", str(tmp_path)))["spark.driver.extraJavaOptions"].split()
+
+
 def test_another_python_of_the_executors_may_be_named_in_both_of_sparks_ways(dry_run, monkeypatch):
     monkeypatch.setenv("PYSPARK_PYTHON", "/opt/a/bin/python")
     assert _conf(dry_run())["spark.pyspark.python"] == "/opt/a/bin/python"

@@ -271,9 +271,7 @@ class _Work:
         match step:
             case CopySegment(offsets):
                 self._tell_of_hole(stored.head, offsets.base_offset)
-                is_done = self._write(stored.head.with_copied(self._copy(offsets)), stored)
-                self.statistics.segments += is_done
-                return is_done
+                return self._copy(offsets, stored)
             case WritePage():
                 return self._write(stored.head.with_page(self._put_page(stored.head)), stored)
             case ForgetBelow(start_offset):
@@ -297,17 +295,29 @@ class _Work:
     def _write(self, head: Head, stored: StoredHead) -> bool:
         return write_head(self.ports.zookeeper, self.remote, self.leadership, head, stored)
 
-    def _copy(self, offsets: OffsetRange) -> RemoteSegment:
-        """Upload the objects of a segment."""
+    def _copy(self, offsets: OffsetRange, stored: StoredHead) -> bool:
+        """Upload a segment and enter it in the head; False if another leader replaced this one meanwhile."""
         note_topic(self.ports.zookeeper, self.remote)
         source = SegmentSource.of(self.partition, offsets)
         draft = self._survey(source)
+        try:
+            is_done = self._write(stored.head.with_copied(self._upload(draft, source)), stored)
+        except LogChanged:
+            self._take_back(draft)
+            raise
+        if not is_done:
+            self._take_back(draft)
+        self.statistics.segments += is_done
+        return is_done
+
+    def _upload(self, draft: RemoteSegment, source: SegmentSource) -> RemoteSegment:
+        """Upload the objects of a segment."""
         identity = SegmentIdentity(
             draft.segment_id,
             self.remote.topic,
             str(self.remote.topic_id),
             self.remote.partition,
-            offsets.base_offset,
+            draft.base_offset,
             draft.leader_epoch,
         )
         builder = SegmentBuilder(identity, is_raw=not draft.arrow_bytes)
@@ -326,6 +336,19 @@ class _Work:
             state_bytes=len(state),
             state_crc=crc32c(state),
         )
+
+    def _take_back(self, draft: RemoteSegment) -> None:
+        """Delete a segment's objects that no head names, nor ever will: their id is given once.
+
+        Only this copy knows of them now. If the store does not delete one, the search for garbage will.
+        """
+        try:
+            for name in self.remote.object_names(draft):
+                self.store.delete(name)
+        except (OSError, SparklogError) as error:
+            logger.info(
+                "objects of segment %s stay until the search for garbage: %s", draft.segment_id, error
+            )
 
     def _survey(self, source: SegmentSource) -> RemoteSegment:
         """The segment before its objects: sizes of 1 stand for objects that it will have. The layout is that

@@ -1,8 +1,9 @@
 """The copier upon a store that fails at any call, also after it acted: what the head leads to is the log."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ from sparklog.core.remote_log.state_object import parse_state
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import BrokerId, ControllerEpoch, LeaderEpoch
 from sparklog.model.loops import Loop, Pause, go_on
+from sparklog.model.zookeeper import ConnectionLost, Operation
 from sparklog.network.clock import SystemClock
 from sparklog.records.envelope import set_producer, split, stamp
 from sparklog.records.kafka_encode import Record, build_records_batch
@@ -209,6 +211,67 @@ def test_a_leader_that_was_replaced_does_not_give_up_the_start_of_its_log(
     cut_by_another(zookeeper, store, 0)
     round_of(harness, zookeeper, store, ids)
     assert harness.log.log_start_offset == 0
+
+
+class StoreWhereSomethingHappens(FaultyStore):
+    """Calls ``happens`` in the middle of the upload of the first object with ``suffix``."""
+
+    def __init__(self, suffix: str, happens: Callable[[], None]) -> None:
+        super().__init__()
+        self._suffix, self._happens = suffix, happens
+
+    def put(self, name: str, pieces: Iterable[bytes]) -> int:
+        if name.endswith(self._suffix):
+            self._suffix = "never again"
+            self._happens()
+        return super().put(name, pieces)
+
+
+@pytest.mark.parametrize("suffix", ["arrow", "rest", "state"])
+def test_a_copy_that_is_given_up_as_another_leads_deletes_what_it_has_uploaded(
+    harness: Harness, zookeeper: MemoryZooKeeper, suffix: str
+) -> None:
+    def elect_another() -> None:
+        state = PartitionState(BrokerId(2), LeaderEpoch(5), (BrokerId(2),), (BrokerId(1), BrokerId(2)))
+        zookeeper.set(state_path(*TP), encode_state(state, ControllerEpoch(1)))
+
+    store = StoreWhereSomethingHappens(suffix, elect_another)
+    round_of(harness, zookeeper, store, itertools.count(1))
+    assert store.objects == {}
+    assert read_head(zookeeper, QUAKES) is None
+
+
+@pytest.mark.parametrize("suffix", ["arrow", "rest"])
+def test_a_copy_whose_segment_leaves_the_log_deletes_what_it_has_uploaded(
+    harness: Harness, zookeeper: MemoryZooKeeper, suffix: str
+) -> None:
+    end = harness.log.segments[-1].base_offset
+    store = StoreWhereSomethingHappens(
+        suffix, lambda: harness.partition.log_guard.rearrange(lambda log: log.raise_log_start(end))
+    )
+    round_of(harness, zookeeper, store, itertools.count(1))
+    assert store.objects == {}
+    assert read_head(zookeeper, QUAKES) is None
+
+
+def test_a_copy_whose_outcome_is_unknown_deletes_nothing(
+    harness: Harness, zookeeper: MemoryZooKeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The head may name the segment."""
+    multi = zookeeper.multi
+
+    def lose_the_answer(operations: Sequence[Operation]) -> list[Any]:
+        results = multi(operations)
+        if len(operations) > 1:  # that of the head
+            raise ConnectionLost("the answer is lost")
+        return results
+
+    store = FaultyStore()
+    monkeypatch.setattr(zookeeper, "multi", lose_the_answer)
+    round_of(harness, zookeeper, store, itertools.count(1))
+    monkeypatch.undo()
+    (segment,) = copied(zookeeper, store)
+    assert {QUAKES.object_name(segment, "rest"), QUAKES.object_name(segment, "state")} <= store.objects.keys()
 
 
 def cut_by_another(zookeeper: MemoryZooKeeper, store: FaultyStore, end: int) -> None:

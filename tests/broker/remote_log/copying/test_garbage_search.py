@@ -253,7 +253,7 @@ def test_a_segment_counts_when_it_is_in_the_log(copier: Copier, zookeeper: Memor
     zookeeper.multi = multi
     copier.round()
     assert copier.statistics.segments == len(copied(zookeeper, copier.store)) == 1
-    assert len(copier.store.objects) == 6
+    assert len(copier.store.objects) == 3
 
 
 def test_records_can_be_given_up_though_their_page_is_gone(
