@@ -111,11 +111,11 @@ class BatchReader(StartsTasks, DataSourceReader):  # type: ignore[misc]  # Spark
         bytes_max = self._options.bytes_per_task
         if bytes_max is None:
             return [[late] for late in self._resolved_and_cut(ranges)]
-        by_tp = {late.topic_partition: late for late in ranges}
-        density = bytes_per_offset(cluster_client(self._options.connection), by_tp)
+        by_topic_partition = {late.topic_partition: late for late in ranges}
+        density = bytes_per_offset(cluster_client(self._options.connection), by_topic_partition)
         pieces = cut_by_bytes(self._resolved(ranges), density, bytes_max)
         sizes = [piece.size * density[piece.topic_partition] for piece in pieces]
-        late = _with_open_edges(by_tp, pieces)
+        late = _with_open_edges(by_topic_partition, pieces)
         empty = [0.0] * (len(late) - len(pieces))
         return gathered(late, [*sizes, *empty], bytes_max)
 
@@ -125,13 +125,13 @@ class BatchReader(StartsTasks, DataSourceReader):  # type: ignore[misc]  # Spark
         is_cut = options.cuts_ranges
         if not is_cut and not any(isinstance(late.start, AtTime) for late in ranges):
             return ranges
-        by_tp = {late.topic_partition: late for late in ranges}
+        by_topic_partition = {late.topic_partition: late for late in ranges}
         pieces = split_ranges(
             self._resolved(ranges),
             partitions_min=options.partitions_min,
             records_max=options.records_per_partition_max,
         )
-        return _with_open_edges(by_tp, pieces) if is_cut else ranges
+        return _with_open_edges(by_topic_partition, pieces) if is_cut else ranges
 
     def _resolved(self, ranges: list[LateRange]) -> list[OffsetRange]:
         admin = Admin(cluster_client(self._options.connection))
@@ -198,7 +198,9 @@ class BatchReader(StartsTasks, DataSourceReader):  # type: ignore[misc]  # Spark
         return replace(wanted, end_offset=latest)
 
 
-def _with_open_edges(by_tp: dict[TopicPartition, LateRange], pieces: list[OffsetRange]) -> list[LateRange]:
+def _with_open_edges(
+    by_topic_partition: dict[TopicPartition, LateRange], pieces: list[OffsetRange]
+) -> list[LateRange]:
     """Pieces of ranges; the first and last piece of a partition keep its own places as edges."""
     cut: list[LateRange] = []
     for i, piece in enumerate(pieces):
@@ -207,12 +209,12 @@ def _with_open_edges(by_tp: dict[TopicPartition, LateRange], pieces: list[Offset
         is_last = i == len(pieces) - 1 or pieces[i + 1].topic_partition != topic_partition
         floor = None if is_first else piece.start_offset
         ceiling = None if is_last else piece.end_offset
-        cut.append(replace(by_tp[topic_partition], floor=floor, ceiling=ceiling))
-    empty = by_tp.keys() - {piece.topic_partition for piece in pieces}
+        cut.append(replace(by_topic_partition[topic_partition], floor=floor, ceiling=ceiling))
+    empty = by_topic_partition.keys() - {piece.topic_partition for piece in pieces}
     may_grow = [
-        by_tp[topic_partition]
+        by_topic_partition[topic_partition]
         for topic_partition in sorted(empty)
-        if _number(by_tp[topic_partition].end) is None
+        if _number(by_topic_partition[topic_partition].end) is None
     ]
     return [*cut, *may_grow]
 

@@ -250,18 +250,18 @@ class ClusterClient:
         new_topic_deadline = self.deadline(min(NEW_TOPIC_WAIT_MS, deadline.timeout_ms))
         backoff = Backoff(deadline, self._closed)
         results: dict[TopicPartition, T] = {}
-        open_tps = list(dict.fromkeys(topic_partitions))
-        seen = self.metadata(_topics_of(open_tps)) if open_tps else self._metadata
-        while open_tps:
-            answers = self.ask_leaders(open_tps, seen, build, read, deadline)
+        open_partitions = list(dict.fromkeys(topic_partitions))
+        seen = self.metadata(_topics_of(open_partitions)) if open_partitions else self._metadata
+        while open_partitions:
+            answers = self.ask_leaders(open_partitions, seen, build, read, deadline)
             obstacles: dict[TopicPartition, ErrorCode] = {}
-            for topic_partition in open_tps:
+            for topic_partition in open_partitions:
                 code, value = answers.get(topic_partition, (ErrorCode.unknown_server_error, None))
                 if code is ErrorCode.none:
                     results[topic_partition] = value  # type: ignore[assignment]  # a value, as there is no error
                 else:
                     obstacles[topic_partition] = code
-            open_tps = list(obstacles)
+            open_partitions = list(obstacles)
             if obstacles:
                 self._raise_if_hopeless(obstacles, new_topic_deadline)
                 backoff.pause(partial(self.gave_up, obstacles, deadline))

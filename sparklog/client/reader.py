@@ -89,7 +89,7 @@ class _RangeReader:
     ) -> None:
         self.position = start_offset
         self._cluster = cluster
-        self._tp = topic_partition
+        self._topic_partition = topic_partition
         self._end_offset = end_offset
         self._cut = cut
         self._isolation_level = isolation_level if cut is None else IsolationLevel.READ_UNCOMMITTED
@@ -114,7 +114,7 @@ class _RangeReader:
         backoff = self._cluster.backoff(deadline)
         while True:
             answer = self._answer(deadline, backoff)
-            fetched = fetched_of(self._tp, self.position, answer, self._cut)
+            fetched = fetched_of(self._topic_partition, self.position, answer, self._cut)
             if fetched.batches:
                 self.position = fetched.next_offset
                 if self.position < self._end_offset:
@@ -154,13 +154,13 @@ class _RangeReader:
             if self._leave_closest():
                 continue
             if code is ErrorCode.offset_out_of_range:
-                start, end = log_ends(self._cluster, self._tp, self._isolation_level)
-                raise OffsetOutOfRange(self._tp, self.position, start, end)
+                start, end = log_ends(self._cluster, self._topic_partition, self._isolation_level)
+                raise OffsetOutOfRange(self._topic_partition, self.position, start, end)
             if not code.retriable:
-                raise KafkaError(code, f"{self._tp} at {self._cluster.bootstrap_servers}")
-            obstacles = {self._tp: code}
+                raise KafkaError(code, f"{self._topic_partition} at {self._cluster.bootstrap_servers}")
+            obstacles = {self._topic_partition: code}
             backoff.pause(lambda: self._cluster.gave_up(obstacles, deadline))  # noqa: B023 (called at once)
-            self._seen = self._cluster.refresh([self._tp.topic], self._seen, deadline)
+            self._seen = self._cluster.refresh([self._topic_partition.topic], self._seen, deadline)
 
     def _lags_behind_cut(self, answer: FetchPartitionData) -> bool:
         """Whether a nearby replica may not know yet which of the transactions below the cut were aborted."""
@@ -171,8 +171,8 @@ class _RangeReader:
         if self._cut is not None and answer.records and answer.aborted_transactions is None:
             raise KafkaError(
                 ErrorCode.unsupported_version,
-                f"a broker with {self._tp} does not say which transactions were aborted: its release is "
-                "older than that of others; read again when all brokers have the same",
+                f"a broker with {self._topic_partition} does not say which transactions were aborted: its "
+                "release is older than that of others; read again when all brokers have the same",
             )
         return answer
 
@@ -190,7 +190,7 @@ class _RangeReader:
         self._part()
         self._closest = closest
         if closest not in self._seen.brokers:
-            self._seen = self._cluster.refresh([self._tp.topic], self._seen, deadline)
+            self._seen = self._cluster.refresh([self._topic_partition.topic], self._seen, deadline)
         if closest not in self._seen.brokers:
             self._leave_closest()
 
@@ -213,10 +213,10 @@ class _RangeReader:
         return self._ask()
 
     def _dial(self, deadline: Deadline) -> ErrorCode:
-        if self._tp.topic not in self._seen.topics:
-            self._cluster.topic(self._tp.topic)
+        if self._topic_partition.topic not in self._seen.topics:
+            self._cluster.topic(self._topic_partition.topic)
             self._seen = self._cluster.latest_metadata
-        leader = self._seen.leader(self._tp)
+        leader = self._seen.leader(self._topic_partition)
         if not isinstance(leader, KnownLeader):
             return leader
         self._check_identity(leader)
@@ -235,7 +235,9 @@ class _RangeReader:
         stays = self._at_leader_until is not None and not self._at_leader_until.is_over
         self._named_rack = not stays
         terms = self._terms if stays else self._rack_terms
-        request = fetch_request({self._tp: self._leader}, {self._tp: self.position}, terms)
+        request = fetch_request(
+            {self._topic_partition: self._leader}, {self._topic_partition: self.position}, terms
+        )
         try:
             self._reply = self._connection.send(request)
         except OSError:
@@ -253,16 +255,16 @@ class _RangeReader:
             response = self._reply.result(MAX_WAIT_MS + self._cluster.request_timeout_ms)
         except OSError:
             return FetchPartitionData(
-                partition_index=self._tp.partition, error_code=ErrorCode.network_exception
+                partition_index=self._topic_partition.partition, error_code=ErrorCode.network_exception
             )
         self._reply = None
-        return answers_of(response, {self._tp: self._leader})[self._tp]
+        return answers_of(response, {self._topic_partition: self._leader})[self._topic_partition]
 
     def _check_identity(self, leader: KnownLeader) -> None:
         if leader.topic_id == NO_TOPIC_ID:
             return
         if self._topic_id is not None and self._topic_id != leader.topic_id:
-            raise TopicRecreated(self._tp)
+            raise TopicRecreated(self._topic_partition)
         self._topic_id = leader.topic_id
 
     def _not_readable(self, answer: FetchPartitionData, deadline: Deadline) -> RangeNotReadable:
@@ -270,7 +272,9 @@ class _RangeReader:
         if self._isolation_level is IsolationLevel.READ_COMMITTED and answer.last_stable_offset >= 0:
             readable_to = answer.last_stable_offset
         why = f"its leader has records up to, not including, {readable_to}"
-        return RangeNotReadable(self._tp, self.position, self._end_offset, deadline.timeout_ms, why)
+        return RangeNotReadable(
+            self._topic_partition, self.position, self._end_offset, deadline.timeout_ms, why
+        )
 
     def _hang_up(self) -> None:
         if self._connection is not None:

@@ -11,8 +11,6 @@ from sparklog.model.ids import (
     BrokerEpoch,
     BrokerId,
     LeaderEpoch,
-    TopicId,
-    TopicPartition,
 )
 
 DEFAULT_LISTENER: Final = "PLAINTEXT"
@@ -107,16 +105,3 @@ class PartitionState:
     @property
     def has_leader(self) -> bool:
         return self.leader != NO_LEADER
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """A topic: its id, its partitions in order of number, and the settings that differ from defaults."""
-
-    name: str
-    id: TopicId
-    partitions: tuple[PartitionState, ...]
-    configs: Mapping[str, str] = field(default_factory=dict)
-
-    def topic_partitions(self) -> list[TopicPartition]:
-        return [TopicPartition(self.name, index) for index in range(len(self.partitions))]

@@ -82,6 +82,8 @@ class BrokerServer:
         self._client_id = f"broker-{options.broker_id}"
         self._stopped = threading.Event()
         self._stop_lock = threading.Lock()
+        self._failure_guard = threading.Lock()
+        """Guards ``failure``, ``has_lost_session`` and ``_suspect``: several threads may fail at once."""
         self._undo: list[Callable[[], None]] = []
         self._listeners = options.config.listeners
         self._ports = dict(options.ports)
@@ -321,7 +323,8 @@ class BrokerServer:
     # Stop
 
     def _on_expired(self, why: str) -> None:
-        self.has_lost_session = self.failure is None
+        with self._failure_guard:
+            self.has_lost_session = self.failure is None
         self._fail(why)
 
     def _fail(self, why: str, suspect: str | None = None) -> None:
@@ -331,10 +334,11 @@ class BrokerServer:
         The stop is a loop of its own, because it waits for threads, and those that write or read here must
         not wait for it.
         """
-        self._suspect = suspect or self._suspect
-        if self._stopped.is_set() or self.failure is not None:
-            return
-        self.failure = why
+        with self._failure_guard:
+            self._suspect = suspect or self._suspect
+            if self._stopped.is_set() or self.failure is not None:
+                return
+            self.failure = why
         logger.error("broker %d stops: %s", self._options.broker_id, why)
         if self._body is not None:
             self._body.dispatcher.close()

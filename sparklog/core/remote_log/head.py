@@ -169,23 +169,6 @@ def segment_for_offset(
     return segments[_nth_at(segments, offset)]
 
 
-def segment_for_time(
-    head: Head, timestamp_ms: int, read_page: Callable[[PageRef], Sequence[RemoteSegment]]
-) -> RemoteSegment | None:
-    """The first segment in the log with a record of this time or later, as far as its greatest time says.
-
-    A segment whose records of that time are all below the log's start may be the answer.
-    """
-    for place in head.places:
-        if place.max_timestamp_ms < timestamp_ms:
-            continue
-        segments = read_page(place) if isinstance(place, PageRef) else (place,)
-        for segment in segments:
-            if segment.end_offset > head.start_offset and segment.max_timestamp_ms >= timestamp_ms:
-                return segment
-    return None
-
-
 def _nth_at(places: Sequence[Place], offset: int) -> int:
     """The index of the first place that ends behind ``offset``."""
     return bisect_right(places, offset, key=lambda place: place.end_offset)

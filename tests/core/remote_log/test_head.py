@@ -15,7 +15,6 @@ from sparklog.core.remote_log.head import (
     decode_head,
     encode_head,
     segment_for_offset,
-    segment_for_time,
     segments_before,
 )
 from sparklog.core.remote_log.page import SEGMENTS_MAX, ManifestError, PageRef, build_page
@@ -69,8 +68,6 @@ def test_a_reader_finds_what_was_copied(copies: list[tuple[int, int]], offset: i
     live = [one for one in made.copied if one.end_offset > start]
     expected = next((one for one in live if one.end_offset > offset), None) if offset >= start else None
     assert segment_for_offset(head, offset, made.read_page) == expected
-    of_time = next((one for one in live if one.max_timestamp_ms >= 5), None)
-    assert segment_for_time(head, 5, made.read_page) == of_time
 
 
 def test_a_tail_becomes_a_page_and_a_full_page_stays() -> None:
