@@ -13,13 +13,13 @@ from tests.pages import DOCS, blocks_of
 pytestmark = [pytest.mark.integration, pytest.mark.every_spark]
 
 README = DOCS.parent / "README.md"
-FIRST, PIPELINE, FROM_SPARK = (block.text for block in blocks_of(README) if block.kind == "python")
+FIRST, PIPELINE = (block.text for block in blocks_of(README) if block.kind == "python")
 SERVERS = re.compile(r'^servers = ".*"$', re.MULTILINE)
 WAIT = re.compile(r"^query\.awaitTermination\(.*$", re.MULTILINE)
 
 
 def run(text: str, spark: Any, cluster: InProcessCluster, **names: Any) -> dict[str, Any]:
-    """Run a block; its topics' data of other tests does not disturb it."""
+    """Run a block upon this cluster."""
     servers = cluster.bootstrap_servers
     given = {"spark": spark, "servers": servers, "brokers": {"bootstrap.servers": servers}, **names}
     own = WAIT.sub("", SERVERS.sub("", text))
@@ -36,24 +36,17 @@ def rows_of(query: StreamingQuery) -> int:
         query.stop()
 
 
-def test_the_first_block_streams_what_it_wrote(spark: Any, cluster: InProcessCluster) -> None:
-    frame = spark.sql("select id, timestamp_micros(1700000000123456 + id) at from range(50)")
-    done = run(FIRST, spark, cluster, df=frame)
-    assert rows_of(done["query"]) >= 50
-    back = spark.read.format("sparklog").options(**{"bootstrap.servers": cluster.bootstrap_servers})
-    rows = back.options(subscribe="events", valueFormat="string").load()
-    times = rows.selectExpr("from_json(value, 'id bigint, at timestamp').at as at").where("at is not null")
-    assert {row.at for row in times.collect()} == {row.at for row in frame.collect()}
-
-
-def test_the_block_from_spark_shows_keys_and_values_as_text(
+def test_the_first_dataframe_is_written_shown_as_text_and_counted_by_a_stream(
     spark: Any, cluster: InProcessCluster, capfd: Any
 ) -> None:
-    done = run(FROM_SPARK, spark, cluster)
-    assert rows_of(done["query"]) >= 1_000
+    done = run(FIRST, spark, cluster)
+    assert rows_of(done["query"]) == 1_000
+    assert {(row.key, row.value) for row in done["events"].collect()} == {
+        (str(number), f"hello {number}") for number in range(1_000)
+    }
     shown = capfd.readouterr().out
-    assert re.search(r"\| *\d+\|\{", shown)
-    assert "[7B" not in shown  # bytes, as Spark shows them
+    assert re.search(r"\| *\d+\|hello \d+\|", shown)
+    assert "[68" not in shown  # bytes, as Spark shows them
 
 
 def test_the_pipeline_takes_orders_that_were_there_before_it(

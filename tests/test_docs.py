@@ -1,0 +1,60 @@
+"""The pages: their links lead somewhere, the index leads to each, and the README stays short."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[1]
+README_WORDS_MAX: Final = 900
+PAGES: Final = sorted(
+    page.relative_to(ROOT).as_posix()
+    for page in (ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md"))
+)
+
+
+def links_of(page: str) -> list[str]:
+    """Targets of the page's links within the project."""
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    found = re.findall(r"\]\(([^)\s]+)\)", text)
+    return [link for link in found if not re.match(r"[a-z]+:", link)]
+
+
+def anchors_of(page: Path) -> set[str]:
+    """As GitHub makes them of headings, and those that the page sets itself."""
+    text = page.read_text(encoding="utf-8")
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    made = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+    return made | set(re.findall(r'<a (?:id|name)="([^"]+)"', text))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_link_of_a_page_leads_somewhere(page: str) -> None:
+    for link in links_of(page):
+        path, _, anchor = link.partition("#")
+        target = (ROOT / page).parent / path if path else ROOT / page
+        assert target.exists(), f"{link} of {page}"
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors_of(target), f"{link} of {page}"
+
+
+def test_the_index_leads_to_each_page() -> None:
+    linked = {((ROOT / "docs") / link.partition("#")[0]).resolve() for link in links_of("docs/index.md")}
+    decisions = (ROOT / "docs" / "decisions").resolve()
+    missing = [
+        page
+        for page in map(Path, PAGES)
+        if page.parts[0] == "docs"
+        and page.name != "index.md"
+        and (ROOT / page).resolve() not in linked
+        and not ((ROOT / page).resolve().parent == decisions and decisions in linked)
+    ]
+    assert missing == []
+
+
+def test_the_readme_is_read_in_one_sitting() -> None:
+    text = re.sub(
+        r"^\|[-:|]+\|$|\|", " ", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+    assert len(text.split()) <= README_WORDS_MAX
