@@ -6,8 +6,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import pytest
 from bench.machine import free_ports
@@ -24,6 +25,8 @@ SECOND_CLUSTER = {"group.initial.rebalance.delay.ms": "0", "log.cleaner.enable":
 QUIET_MS = 3_000
 """For so long a topic is read, unless as much as is wanted is there sooner."""
 MOST = 1_000_000
+OPENED = ("--add-opens=java.base/java.util=ALL-UNNAMED", "--add-opens=java.base/java.lang=ALL-UNNAMED")
+"""Flink's serializers look into Java's own classes."""
 
 T = TypeVar("T")
 
@@ -56,20 +59,80 @@ def test_platformatic_kafka_with_four_idempotent_producers(target, topic, group,
         assert of_one == [f"{producer}-{nth}" for nth in range(400)], "its order"
 
 
-# Apache Kafka's own programs
+def test_rskafka_writes_batches_and_reads_them_back(target, topic, values):
+    fetched = CACHE / "rskafka"
+    if (why := why_missing(fetched)) is not None:
+        pytest.skip(why)
+    line = [str(fetched / "release/program"), target.bootstrap_servers, topic, "1000"]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PROGRAM_SECONDS)
+    assert done.returncode == 0, done.stderr
+    wanted = [f"value-{number}" for number in range(1_000)]
+    assert done.stdout.split() == wanted
+    assert values(topic) == wanted
+
+
+# Python's programs of streams
+
+
+@pytest.fixture
+def python_program(tmp_path) -> Iterator[Callable[..., "Program"]]:
+    """Starts the program of a folder in its own environment; all end with the case."""
+    with ExitStack() as closing:
+
+        def start(name: str, *arguments: object) -> Program:
+            if (why := why_missing(CACHE / name)) is not None:
+                pytest.skip(why)
+            line = [str(CACHE / name / "bin/python"), str(HERE / name / "program.py")]
+            log = tmp_path / f"{name}-{len(list(tmp_path.glob('*.log')))}.log"
+            return closing.enter_context(Program([*line, *map(str, arguments)], log))
+
+        yield start
+
+
+def test_faust_counts_and_has_its_table_back_after_a_stop(
+    target, python_program, reference, make_topic, tmp_path
+):
+    """Without transactions: it is stopped in order, and a process with an empty folder goes on."""
+    source, sink = make_topic(2), make_topic(1)
+    counting = Counting(reference, source, sink)
+    arguments = ("faust", target.bootstrap_servers, f"counts-of-{source}", source, sink)
+    counting.write()
+    stopped = python_program(*arguments, tmp_path / "one")
+    counting.wait_for_all(stopped, 1)
+    stopped.stop()
+    counting.write()
+    counting.wait_for_all(python_program(*arguments, tmp_path / "two"), 2)
+
+
+def test_quix_streams_counts_exactly_once_through_a_kill(
+    target, python_program, reference, make_topic, tmp_path
+):
+    """The next process has an empty folder: its counts come from the changelog topic."""
+    source, sink = make_topic(2), make_topic(1)
+    counting = Counting(reference, source, sink)
+    arguments = ("quix", target.bootstrap_servers, f"counts-of-{source}", source, sink)
+    counting.write()
+    killed = python_program(*arguments, tmp_path / "one")
+    killed.waited(counting.committed_end)
+    counting.write()
+    killed.kill()
+    counting.wait_for_all(python_program(*arguments, tmp_path / "two"), 2)
+
+
+# Programs in Java
 
 
 @pytest.fixture
 def java_program(tmp_path) -> Iterator[Callable[..., "Program"]]:
-    """Starts a class of Kafka's programs, or of ours that uses them; all end with the case."""
-    jars = CACHE / "programs"
-    if (why := why_missing(jars)) is not None:
-        pytest.skip(why)
+    """Starts a class of Kafka's programs or Flink's, or of ours that uses them; all end with the case."""
     with ExitStack() as closing:
 
-        def start(main: str, *arguments: object) -> Program:
+        def start(main: str, *arguments: object, of: str = "programs") -> Program:
+            jars = CACHE / of
+            if (why := why_missing(jars)) is not None:
+                pytest.skip(why)
             classes = f"{HERE}/java:{jars}/classes:{jars}/*"
-            line = ["env", "-u", "JDK_JAVA_OPTIONS", "java", *OPTIONS, "-cp", classes, main]
+            line = ["env", "-u", "JDK_JAVA_OPTIONS", "java", *OPTIONS, *OPENED, "-cp", classes, main]
             log = tmp_path / f"{main.rpartition('.')[2]}-{len(list(tmp_path.glob('*.log')))}.log"
             return closing.enter_context(Program([*line, *map(str, arguments)], log))
 
@@ -94,6 +157,11 @@ class Program:
         """As a power cut of this process alone: SIGKILL."""
         self._process.kill()
         self._process.wait()
+
+    def stop(self) -> None:
+        """In order: SIGTERM, and its end."""
+        self._process.terminate()
+        self._process.wait(PROGRAM_SECONDS)
 
     def waited(self, condition: Callable[[], T]) -> T:
         """The first true value of ``condition``, while the program lives."""
@@ -121,26 +189,67 @@ def test_kafka_streams_exactly_once_in_two_processes(target, java_program, refer
         return told["state"] == "Stable" and members == [True, True]
 
     other.waited(both_have_work)
-    keys, rounds = [f"key-{number}" for number in range(20)], 50
-
-    def write() -> None:
-        for nth in range(rounds):
-            records = [{"key": key, "value": str(nth), "partition": n % 2} for n, key in enumerate(keys)]
-            reference.produce(topic=source, records=records)
-
-    def committed_end() -> int:
-        return reference.offsets(topic=sink, partition=0)["latest"]
-
-    write()
-    other.waited(committed_end)
+    counting = Counting(reference, source, sink)
+    counting.write()
+    other.waited(counting.committed_end)
     killed.kill()
-    write()
-    wanted = 2 * rounds * len(keys)
-    other.waited(lambda: len(counts_in(reference, sink, wanted)) == wanted)
-    counts: dict[str, list[int]] = {key: [] for key in keys}
-    for key, count in counts_in(reference, sink):
-        counts[key].append(int(count))
-    assert counts == {key: list(range(1, 2 * rounds + 1)) for key in keys}
+    counting.write()
+    counting.wait_for_all(other, 2)
+
+
+KEYS = [f"key-{number}" for number in range(20)]
+ROUNDS = 50
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Records of keys in ``source``, of which a program writes the counts into ``sink``."""
+
+    reference: Any
+    source: str
+    sink: str
+
+    def write(self) -> None:
+        """``ROUNDS`` more records of each key."""
+        for nth in range(ROUNDS):
+            records = [{"key": key, "value": str(nth), "partition": n % 2} for n, key in enumerate(KEYS)]
+            self.reference.produce(topic=self.source, records=records)
+
+    def committed_end(self) -> int:
+        return self.reference.offsets(topic=self.sink, partition=0)["latest"]
+
+    def wait_for_all(self, program: "Program", writes: int) -> None:
+        """Until each count of that many writes is there: each once, in order."""
+        wanted = writes * ROUNDS * len(KEYS)
+        program.waited(lambda: len(counts_in(self.reference, self.sink, wanted)) == wanted)
+        counts: dict[str, list[int]] = {key: [] for key in KEYS}
+        for key, count in counts_in(self.reference, self.sink):
+            counts[key].append(int(count))
+        assert counts == {key: list(range(1, writes * ROUNDS + 1)) for key in KEYS}
+
+
+def test_flink_copies_exactly_once_through_a_kill(
+    target, java_program, reference, topic, make_topic, values, tmp_path
+):
+    """The next process goes on from the last checkpoint."""
+    sink = make_topic(1)
+    wanted = [f"value-{number}" for number in range(2_000)]
+    arguments = (target.bootstrap_servers, f"copies-of-{topic}", topic, sink, tmp_path / "checkpoints")
+
+    def write(first: int, last: int) -> None:
+        for start in range(first, last, 50):
+            records = [{"value": value, "partition": 0} for value in wanted[start : start + 50]]
+            reference.produce(topic=topic, records=records)
+
+    write(0, 500)
+    killed = java_program("CopyOnce", *arguments, of="flink")
+    killed.waited(lambda: values(sink, 500))
+    write(500, 1_500)
+    killed.kill()
+    write(1_500, 2_000)
+    other = java_program("CopyOnce", *arguments, of="flink")
+    other.waited(lambda: len(values(sink, len(wanted))) == len(wanted))
+    assert values(sink) == wanted
 
 
 def counts_in(reference, sink, count: int = MOST) -> list[tuple[str, str]]:
