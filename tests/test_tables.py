@@ -13,6 +13,7 @@ from simulation.plans.faults import ALL_KINDS
 from simulation.plans.operations import ALL_OPERATIONS
 
 ROOT = Path(__file__).parents[1]
+PROOF_DOCS = ROOT / "tests/proof/docs"
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 NAMED_MODULE = re.compile(r"`(sparklog/[\w/]+\.py)`")
 COMES_WITH = re.compile(r"comes with (transactions|groups|quotas)")
@@ -21,7 +22,7 @@ COMES_WITH = re.compile(r"comes with (transactions|groups|quotas)")
 def rows(page: str) -> dict[int, list[str]]:
     """The cells behind the number, by number."""
     found: dict[int, list[str]] = {}
-    for line in (ROOT / "docs" / page).read_text().splitlines():
+    for line in (PROOF_DOCS / page).read_text().splitlines():
         number, *cells = (cell.strip() for cell in line.strip("|").split(" | "))
         if number.isdigit():
             assert int(number) not in found, f"{page}: {number} is there twice"
@@ -85,7 +86,7 @@ def test_the_rule_against_each_bug_is_in_a_module_that_exists(number: int) -> No
 
 
 PROOF = (ROOT / "docs" / "proof.md").read_text()
-BUG_LOG = (ROOT / "docs" / "bug-log.md").read_text()
+BUG_LOG = (PROOF_DOCS / "bug-log.md").read_text()
 
 
 def logged_bugs() -> dict[int, str]:

@@ -1,7 +1,7 @@
 """Bugs that Kafka's replication once had, played again between brokers' rooms over real logs.
 
 Broker 1 is A, broker 2 is B, broker 3 is C. Each test lets happen what led to the damage, and asserts what
-Kafka got wrong then. ``docs/historical-bugs.md`` tells the stories.
+Kafka got wrong then. ``tests/proof/docs/historical-bugs.md`` tells the stories.
 """
 
 import threading

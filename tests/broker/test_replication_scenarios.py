@@ -1,6 +1,6 @@
 """What Kafka's own tests of replication demand, between brokers' rooms over real logs.
 
-The numbers in brackets are those of ``docs/scenarios.md``.
+The numbers in brackets are those of ``tests/proof/docs/scenarios.md``.
 """
 
 import uuid

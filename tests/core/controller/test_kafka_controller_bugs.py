@@ -1,4 +1,4 @@
-"""Bugs that Kafka's controller once had, played again; ``docs/historical-bugs.md`` tells the stories."""
+"""Bugs that Kafka's controller once had, played again (tests/proof/docs/historical-bugs.md)."""
 
 from sparklog.core.controller import actions as act
 from sparklog.core.controller.commands.broker_commands import ControlledShutdown

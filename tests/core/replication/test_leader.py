@@ -1,4 +1,4 @@
-"""The leader's rules as sentences; numbers in brackets are those of docs/scenarios.md and its bugs."""
+"""The leader's rules as sentences; numbers in brackets: tests/proof/docs/scenarios.md and historical-bugs.md."""
 
 import pytest
 

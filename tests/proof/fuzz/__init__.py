@@ -1,1 +1,1 @@
-"""Fuzz of every request: right, odd and damaged frames against real brokers (docs/fuzz.md)."""
+"""Fuzz of every request: right, odd and damaged frames against real brokers (tests/proof/docs/fuzz.md)."""

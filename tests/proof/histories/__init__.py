@@ -1,4 +1,4 @@
-"""Histories of what clients saw, and a checker that judges them: docs/format/history.md.
+"""Histories of what clients saw, and a checker that judges them: tests/proof/docs/history.md.
 
 The checker is independent: nothing here imports anything else of sparklog, so that no mistake of sparklog's
 can be a mistake of its judge; an import contract holds that.

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m histories",
-        description="Judge what clients of a cluster saw: docs/format/history.md.",
+        description="Judge what clients of a cluster saw: tests/proof/docs/history.md.",
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="HISTORY.jsonl", help="merged by time")
     parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -255,7 +255,9 @@ class _Joiner:
         kind, what = fields.get("type"), fields.get("f")
         taker = self._takers.get((kind, what)) if type(kind) is str and type(what) is str else None
         if taker is None:
-            raise HistoryError(f"type {_shown(kind)} with f {_shown(what)} is not in docs/format/history.md")
+            raise HistoryError(
+                f"type {_shown(kind)} with f {_shown(what)} is not in tests/proof/docs/history.md"
+            )
         taker(t_ns, fields, _text(fields, "process"))
 
     def finish(self) -> History:

@@ -1,4 +1,4 @@
-"""Keeps what clients see, for the black-box checker (docs/format/history.md).
+"""Keeps what clients see, for the black-box checker (tests/proof/docs/history.md).
 
 While a run goes on this is an entry in a list for each batch and each answer; they become a history when the
 run has ended. Batches are known by their envelopes with the CRC, which their consumers check.

@@ -1,4 +1,4 @@
-"""docs/format/history.md is true: its types of fields are the reader's, its example passes with its command.
+"""tests/proof/docs/history.md is true: its fields' types are the reader's, its example passes with its command.
 
 Write its table of fields anew with: python tests/proof/histories/tests/test_page.py
 """
@@ -16,7 +16,7 @@ import pytest
 from histories import HistoryError
 from histories.read import INT_MAX, NAME_MAX, VALUE_MAX, _Joiner
 
-PAGE = Path(__file__).parents[4] / "docs" / "format" / "history.md"
+PAGE = Path(__file__).parents[2] / "docs" / "history.md"
 TABLE = re.compile(r"\| Field \| Type \| Must be in \|.*?\n\n", re.DOTALL)
 OF_EVERY_LINE = re.compile(r"\| Field \| Type \| Meaning \|.*?\n\n", re.DOTALL)
 

@@ -1,4 +1,4 @@
-"""Measures how soon each mutant is caught, and writes docs/mutants.md.
+"""Measures how soon each mutant is caught, and writes tests/proof/docs/mutants.md.
 
     python -m simulation.seeds.mutant_table [NAME...] [--write] [--starts N] [--processes N]
 
@@ -19,7 +19,7 @@ from simulation.mutants import MUTANTS, Mutant, find_mutant
 from simulation.plans.plan import draw_plan
 from simulation.run import simulate
 
-PAGE = Path(__file__).resolve().parents[4] / "docs" / "mutants.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "mutants.md"
 STARTS = (1, 10_001, 20_001, 30_001, 40_001)
 HEAD = "| mutant | origin | what it damages | caught as | seeds, median | seeds, most | budget |"
 RULE = "|---|---|---|---|---:|---:|---:|"

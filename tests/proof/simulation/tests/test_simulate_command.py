@@ -162,7 +162,7 @@ def test_wrong_usage_is_said_with_the_value(wrong):
         run(*wrong)
 
 
-DOCS = Path(__file__).parents[4] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLE = re.compile(r"^(?:\$ )?scripts/simulate --replay (\d+) --mutant (\S+)", re.MULTILINE)
 EXAMPLES = [
     *(
