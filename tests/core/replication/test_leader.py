@@ -1,4 +1,4 @@
-"""The leader's rules as sentences; numbers in brackets: tests/proof/docs/scenarios.md and historical-bugs.md."""
+"""The leader's rules as sentences; numbers in brackets are those of scenarios.md and historical-bugs.md."""
 
 import pytest
 

@@ -1,8 +1,9 @@
 """Which clients stand still, so that they are restarted as an operator would.
 
-Client libraries hang after faults, some for ever (tests/proof/docs/chaos.md names which, and in what). A client
-that had no answer for ``STUCK_S`` is told to write where its threads are, killed and replaced. This hides no fault of
-brokers that lasts: the replacement has to be answered too, and after healing everybody is waited for once.
+Client libraries hang after faults, some for ever (tests/proof/docs/chaos.md names which, and in what). A
+client that had no answer for ``STUCK_S`` is told to write where its threads are, killed and replaced. This
+hides no fault of brokers that lasts: the replacement has to be answered too, and after healing everybody is
+waited for once.
 """
 
 import time

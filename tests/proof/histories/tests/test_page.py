@@ -1,4 +1,4 @@
-"""tests/proof/docs/history.md is true: its fields' types are the reader's, its example passes with its command.
+"""tests/proof/docs/history.md is true: its fields' types are the reader's, its example passes.
 
 Write its table of fields anew with: python tests/proof/histories/tests/test_page.py
 """
