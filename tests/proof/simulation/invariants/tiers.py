@@ -48,8 +48,8 @@ class TierRules(Invariant):
     manifest begins where it began, or later, and ends where it ended, or later; only what an election lost is
     cut. ``HistoriesAreOfTheLog``: at rest, whatever heads lead to is what is committed. ``NamedObjectsStay``:
     nobody deletes what a head leads to. ``GarbageHasAGrace``: what no head leads to stays for ``grace_ms``,
-    unless its records are no longer in the log. ``LocalDeletionFollowsTheHead``: what left a disk was
-    deleted, or a head leads to it.
+    unless its records are no longer in the log, or its uploader gives up what no head ever led to.
+    ``LocalDeletionFollowsTheHead``: what left a disk was deleted, or a head leads to it.
     """
 
     objects: Mapping[str, bytes]
@@ -62,6 +62,8 @@ class TierRules(Invariant):
     _seen: dict[Key, SeenHead] = field(default_factory=dict)
     _unnamed_since_ms: dict[str, int] = field(default_factory=dict)
     """Of the objects that must not be deleted yet."""
+    _uploaders: dict[str, str] = field(default_factory=dict)
+    """The process that uploaded an object to which no head has led yet."""
     _gone: set[TopicId] = field(default_factory=set)
     _doomed: set[str] = field(default_factory=set)
     """Of topics that are deleted: what their heads led to then."""
@@ -153,20 +155,23 @@ class TierRules(Invariant):
     def _note_names(self, before: SeenHead | None, found: SeenHead) -> None:
         for name in found.names:
             self._unnamed_since_ms.pop(name, None)
+            self._uploaders.pop(name, None)
         if before is not None and before.head.start_offset == found.head.start_offset:
             self._unnamed_since_ms.update(dict.fromkeys(before.names - found.names, self.now_ms()))
 
-    def on_put(self, name: str) -> None:
+    def on_put(self, name: str, process: str) -> None:
         """An object has come."""
         self._unnamed_since_ms[name] = self.now_ms()
+        self._uploaders[name] = process
 
-    def on_delete(self, name: str) -> None:
+    def on_delete(self, name: str, process: str) -> None:
         """Somebody deletes an object."""
         if self.is_silent:
             return
         since_ms = self._unnamed_since_ms.pop(name, None)
         is_early = since_ms is not None and self.now_ms() - since_ms < CLOCKS * self.grace_ms
-        if is_early and not self._is_late(name):
+        is_taken_back = self._uploaders.pop(name, None) == process
+        if is_early and not is_taken_back and not self._is_late(name):
             what = f"{name} is deleted; no head leads to it since {since_ms} ms, now it is {self.now_ms()} ms"
             raise Violation("GarbageHasAGrace", what)
         for (topic_partition, _), seen in self._seen.items():

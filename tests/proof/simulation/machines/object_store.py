@@ -41,7 +41,9 @@ class StoreTrouble:
 
 @dataclass(slots=True)
 class ObjectStore:
-    """What all brokers share. ``on_put`` and ``on_delete`` hear the name of an object that comes or goes."""
+    """What all brokers share. ``on_put`` and ``on_delete`` hear the names of an object that comes or goes, and
+    of the process that caused it.
+    """
 
     schedule: Schedule
     delay_ms: tuple[float, float]
@@ -50,25 +52,25 @@ class ObjectStore:
     objects: dict[str, bytes] = field(default_factory=dict)
     trouble: StoreTrouble = field(default_factory=StoreTrouble)
     tell: Callable[[str, str], None] = lambda who, what: None
-    on_put: Callable[[str], None] = lambda name: None
-    on_delete: Callable[[str], None] = lambda name: None
+    on_put: Callable[[str, str], None] = lambda name, process: None
+    on_delete: Callable[[str, str], None] = lambda name, process: None
     _changes: list[tuple[int, str, bool]] = field(default_factory=list)
     """When each object came or went, and whether it came."""
 
-    def put(self, name: str, data: bytes) -> bool:
+    def put(self, name: str, data: bytes, process: str) -> bool:
         """Whether the name was free."""
         if name in self.objects:
             return False
         self.tell("store", f"{name} is there, {len(data)} bytes")
         self.objects[name] = data
-        self.on_put(name)
+        self.on_put(name, process)
         self._changes.append((self.schedule.now_us, name, True))
         return True
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str, process: str) -> None:
         if name in self.objects:
             self.tell("store", f"{name} is deleted")
-            self.on_delete(name)
+            self.on_delete(name, process)
             del self.objects[name]
             self._changes.append((self.schedule.now_us, name, False))
 
@@ -99,14 +101,14 @@ class StoreLink:
             self.store.schedule.after(late_us, None, partial(self._put_late, name, data))
         if fate in ("refused", "torn", "late"):
             raise self._failed(name)
-        if not self.store.put(name, data):
+        if not self.store.put(name, data, self.threads.process.name):
             raise RemoteStoreError(Failure.EXISTS, f"there is an object {name}")
         self._answer(name, fate)
         return len(data)
 
     def _put_late(self, name: str, data: bytes) -> None:
         """Nobody hears any more whether the name was free."""
-        self.store.put(name, data)
+        self.store.put(name, data, self.threads.process.name)
 
     def read(self, name: str, start: int, length: int) -> bytes:
         self._ask(name)
@@ -132,7 +134,7 @@ class StoreLink:
         self._travel(name)
         if fate == "refused":
             raise self._failed(name)
-        self.store.delete(name)
+        self.store.delete(name, self.threads.process.name)
         self._answer(name, fate)
 
     def _fate(self, call: Literal["put", "read", "delete"]) -> Fate:

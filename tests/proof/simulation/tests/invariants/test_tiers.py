@@ -185,13 +185,13 @@ def test_what_a_head_leads_to_is_deleted_by_nobody_until_the_head_or_the_topic_i
     tier.copy(2, 4)
     first = REMOTE.object_name(tier.head.tail[0], "state")
     with broken("NamedObjectsStay", "is deleted, to which the head leads"):
-        tier.rules.on_delete(first)
-    tier.rules.on_delete("topic=quakes/partition=0/another")
+        tier.rules.on_delete(first, "broker-2#1")
+    tier.rules.on_delete("topic=quakes/partition=0/another", "broker-2#1")
     tier.write(tier.head.from_offset(2))
-    tier.rules.on_delete(first)
+    tier.rules.on_delete(first, "broker-2#1")
     second = REMOTE.object_name(tier.head.tail[0], "state")
     tier.rules.forget(tier.truth)
-    tier.rules.on_delete(second)
+    tier.rules.on_delete(second, "broker-2#1")
 
 
 def test_at_rest_nothing_is_left_of_a_deleted_topic_whether_a_manifest_had_it_or_not(tier):
@@ -207,13 +207,31 @@ def test_at_rest_nothing_is_left_of_a_deleted_topic_whether_a_manifest_had_it_or
 
 
 def test_what_no_head_leads_to_stays_for_the_grace(tier):
-    tier.rules.on_put("upload")
+    tier.rules.on_put("upload", "broker-1#1")
     tier.now_ms = 899
     with broken("GarbageHasAGrace", "upload is deleted; no head leads to it since 0 ms, now it is 899 ms"):
-        tier.rules.on_delete("upload")
-    tier.rules.on_put("upload")
+        tier.rules.on_delete("upload", "broker-2#1")
+    tier.rules.on_put("upload", "broker-1#1")
     tier.now_ms = 1_800
-    tier.rules.on_delete("upload")
+    tier.rules.on_delete("upload", "broker-2#1")
+
+
+def test_only_its_uploader_deletes_at_once_what_no_head_led_to(tier):
+    tier.rules.on_put("upload", "broker-1#1")
+    tier.rules.on_delete("upload", "broker-1#1")
+    tier.rules.on_put("upload", "broker-1#1")
+    with broken("GarbageHasAGrace", "upload is deleted"):
+        tier.rules.on_delete("upload", "broker-1#2")
+
+
+def test_an_uploader_waits_as_others_do_once_a_head_has_led_there(tier):
+    segment = tier.upload(0, 2)
+    names = REMOTE.object_names(segment)
+    for name in names:
+        tier.rules.on_put(name, "broker-1#1")
+    tier.write(tier.head.with_copied(segment))
+    with broken("NamedObjectsStay", "to which the head leads"):
+        tier.rules.on_delete(names[0], "broker-1#1")
 
 
 def test_a_replaced_page_stays_for_the_grace_and_what_left_the_log_does_not(tier):
@@ -230,9 +248,9 @@ def test_a_replaced_page_stays_for_the_grace_and_what_left_the_log_does_not(tier
     tier.objects[REMOTE.page_name(grown.base_offset, grown.page_id)] = data
     tier.write(tier.head.with_page(grown))
     with broken("GarbageHasAGrace", "since 5000 ms, now it is 5000 ms"):
-        tier.rules.on_delete(name)
+        tier.rules.on_delete(name, "broker-2#1")
     tier.write(tier.head.from_offset(2))
-    tier.rules.on_delete(REMOTE.object_name(first, "state"))
+    tier.rules.on_delete(REMOTE.object_name(first, "state"), "broker-2#1")
 
 
 def test_at_rest_nothing_waits_to_be_copied_and_nothing_is_left_over(tier):
