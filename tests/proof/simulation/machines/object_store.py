@@ -41,7 +41,7 @@ class StoreTrouble:
 
 @dataclass(slots=True)
 class ObjectStore:
-    """What all brokers share. ``on_put`` and ``on_delete`` hear the names of an object that comes or goes, and
+    """What all brokers share. ``on_put`` and ``on_delete`` hear the name of an object that comes or goes, and
     of the process that caused it.
     """
 
