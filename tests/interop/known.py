@@ -14,6 +14,9 @@ OF_CLIENTS: dict[tuple[str, str], str] = {
     ("a_subscription_to_a_topic_that_comes_later", "kafkajs"): (
         "kafkajs subscribes to topics that exist only (UNKNOWN_TOPIC_OR_PARTITION)"
     ),
+    ("no_request_of_a_producer_comes_over_two_connections_in_turns", "kafkajs"): (
+        "kafkajs gives up offsets of a transaction when their connection ends"
+    ),
     ("an_assignor", "kafka-python 2-sticky"): "the sticky assignor of kafka-python 2.0.2 fails (TypeError)",
 }
 """(case without its ``test_``, client or parameter) -> why the client does not do it, on Kafka neither."""

@@ -23,9 +23,11 @@ OWN_NAMES: dict[tuple[str, str], tuple[str, ...]] = {
     ("aiokafka", "UNKNOWN_MEMBER_ID"): ("CommitFailedError",),
     # a member that has joined again before it commits (1 of 4 runs on Kafka)
     ("confluent-kafka", "UNKNOWN_MEMBER_ID"): ("ILLEGAL_GENERATION",),
-    # librdkafka tells of fencing by an error that ends the consumer; aiokafka commits without its instance id
+    # librdkafka tells of fencing by an error that ends the consumer; aiokafka commits without its
+    # instance id; a heartbeat may have told a Java member
     ("confluent-kafka", "FENCED_INSTANCE_ID"): ("_FATAL",),
     ("aiokafka", "FENCED_INSTANCE_ID"): ("CommitFailedError",),
+    **{(f"Java {release}", "FENCED_INSTANCE_ID"): ("CommitFailedException",) for release in JAVA_RELEASES},
     ("confluent-kafka", "PRODUCER_FENCED"): ("_FENCED",),
     ("aiokafka", "PRODUCER_FENCED"): ("ProducerFenced",),
     # EndTxn 0 and 1 have no other error for it

@@ -50,9 +50,10 @@ def only_3(what):
         raise UnsupportedError(f"kafka-python 2.0.2 has no {what}")
 
 
-POLL_MS = 500
-"""Well above a join's round trips: kafka-python 3.0.12 forgets a join whose poll times out in the middle,
-if new metadata caused the join. The member then stands without partitions for ever."""
+POLL_MS = 500 if IS_3 else 100
+"""Release 3.0 forgets a join whose poll times out in the middle, if new metadata caused the join, and the
+member then stands without partitions for ever. So its polls last well above a join's round trips.
+"""
 
 
 class GroupMember(Member):
