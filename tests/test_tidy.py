@@ -173,6 +173,17 @@ def test_every_name_of_the_package_is_used_by_the_package() -> None:
     } == {}
 
 
+def test_docstrings_say_their_noun_first() -> None:
+    """ "Of …" leaves the reader to find out of what: "Bytes of …", "The epoch of …"."""
+    places = [
+        f"{path}:{number}"
+        for path in shipped_files()
+        for number, line in enumerate(text_of(path).splitlines(), start=1)
+        if '"""Of ' in line
+    ]
+    assert places == []
+
+
 def late_imports(path: str) -> Iterator[tuple[int, str]]:
     """Line and text of each import inside a function that has no reason beside it.
 

@@ -23,8 +23,8 @@ Markers count, as whatever has an offset does. Bytes do not: they are unknown be
 task hands rows on as they come."""
 
 RANGES_PER_TASK_MAX: Final = 50
-"""Of a small micro-batch. A task asks for one range after the other, at least one round trip each, so that
-hundreds of partitions with a record each would take longer in one task than in several."""
+"""Most ranges of a task of a small micro-batch. A task asks for one range after the other, at least one round
+trip each, so that hundreds of partitions with a record each would take longer in one task than in several."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class Subscription:
         return topic.name in self.named_topics
 
     def partitions_of(self, topics: Iterable[TopicMetadata]) -> list[TopicPartition]:
-        """Of these topics, the partitions that are read, sorted.
+        """The partitions of these topics that are read, sorted.
 
         An assigned partition that does not exist is left out, as by the Kafka connector.
         """

@@ -36,7 +36,7 @@ class PossibleLoss:
 
 
 def possible_losses(cluster: ClusterClient, seen: ClusterMetadata, deadline: Deadline) -> list[PossibleLoss]:
-    """Of all partitions that ``seen`` names, in the order of their names."""
+    """The possible losses of all partitions that ``seen`` names, in the order of their names."""
     epochs = {
         TopicPartition(topic.name, number): partition.lost_in_epoch
         for topic in seen.topics.values()

@@ -49,7 +49,7 @@ class TopicMetadata:
 
     @property
     def replication_factor(self) -> int:
-        """Of its first partition; all have the same, but for a reassignment under way."""
+        """Replicas of its first partition; all have as many, unless a reassignment is in progress."""
         first = next(iter(self.partitions.values()), None)
         return len(first.replicas) if first else 0
 

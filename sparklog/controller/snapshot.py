@@ -175,7 +175,7 @@ def _read_topics(zookeeper: ZooKeeper) -> tuple[TopicSnapshot, ...]:
 
 
 def _read_states(zookeeper: ZooKeeper, topics: Mapping[str, TopicNode]) -> Iterator[PartitionState | None]:
-    """Of each topic's partitions in turn."""
+    """The states of each topic's partitions in turn."""
     assigned = [
         (name, number, assignment)
         for name, topic in topics.items()

@@ -29,7 +29,7 @@ class Setting:
     not_yet: tuple[str, ...] = ()
     """Kafka's choices that sparklog does not implement: accepted with a warning."""
     broker_name: str = ""
-    """Of a topic setting: the broker setting that supplies the default, if any."""
+    """The broker setting that supplies a topic setting's default, if any."""
     pattern: str = ""
     """A regular expression that each item of a list must match."""
 

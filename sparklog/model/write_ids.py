@@ -24,7 +24,7 @@ MEMBER_NUMBERS: Final = 1 << _MEMBER_BITS
 """Member numbers are below it."""
 
 MEMBERS_MAX: Final = 100_000
-"""Of one write: its winners fit into one record."""
+"""Most members of one write, so that its winners fit into one record."""
 
 LOST_MEMBERS_MAX: Final = 1 << 14
 """Members that one leader epoch may give numbers, of which elections may lose all records, without a producer

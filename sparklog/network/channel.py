@@ -255,7 +255,9 @@ class Channel:
         self._users -= 1
 
     def _has_closed(self) -> bool:
-        """Within the guard, by a user: whether the processor closed the connection. The last user ends it."""
+        """Whether the processor closed the connection. The caller holds the guard and is a user; the last
+        user closes the socket.
+        """
         if self.phase is not Phase.CLOSED:
             return False
         self._users -= 1

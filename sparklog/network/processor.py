@@ -92,7 +92,7 @@ class Processor:
 
     @property
     def threads(self) -> list[threading.Thread]:
-        """Those that may be inside a request, by now or still."""
+        """Threads that may be handling a request: the current one and those that it replaced."""
         return [self._thread, *self._relieved]
 
     @property

@@ -22,7 +22,7 @@ OTHERS: Final = "other addresses"
 
 @dataclass(slots=True)
 class _Refusals:
-    """Of one address, since its last line in the log."""
+    """Refusals of one address since its last line in the log."""
 
     due_ms: MonotonicMs
     why: str

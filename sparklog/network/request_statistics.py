@@ -33,7 +33,7 @@ class ApiStatistics:
 
 
 class RequestStatistics:
-    """Of one server; ``record`` may be called by any thread."""
+    """The statistics of one server; ``record`` may be called by any thread."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()

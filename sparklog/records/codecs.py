@@ -36,7 +36,7 @@ _GZIP_LEVEL: Final = 6
 _LZ4_LEVEL: Final = 1
 _ZSTD_LEVEL: Final = 3
 _ZSTD_LEVEL_MAX: Final = 19
-"""Of a leader's compression: higher levels take hundreds of megabytes for a window."""
+"""The highest level of a leader's compression: higher ones take hundreds of megabytes for a window."""
 
 KAFKAS_LZ4_DEFAULT: Final = 9
 _LZ4_HIGH_LEVEL_MIN: Final = 3

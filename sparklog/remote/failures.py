@@ -8,7 +8,7 @@ from typing import Final
 from sparklog.remote.store import Failure, RemoteStoreError
 
 TEXT_LENGTH_MAX: Final = 300
-"""Of the store's own words: HDFS answers with whole Java stack traces."""
+"""Most characters of the store's own words: HDFS answers with whole Java stack traces."""
 
 _BY_ERRNO: Final = {
     errno.ENOENT: Failure.MISSING,

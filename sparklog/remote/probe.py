@@ -15,7 +15,7 @@ from sparklog.remote.store import Failure, RemoteStore, RemoteStoreError
 FOLDER: Final = ".probe"
 PIECE: Final = bytes(range(256)) * 4096
 PIECES: Final = 9
-"""Of a MiB each: more than one block of a multipart upload."""
+"""Pieces of a MiB each: more than one block of a multipart upload."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from sparklog.remote.patience import Stop
 
 DEFAULT_PORT: Final = 9870
 ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Of an answer in JSON, such as a folder's listing."""
+"""Most bytes of an answer in JSON, such as a folder's listing."""
 
 
 class _Upload:

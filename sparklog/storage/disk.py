@@ -114,7 +114,7 @@ class Lock(Protocol):
 
 
 class Space(NamedTuple):
-    """Of a file system: its size, and what of it is left for processes without privileges."""
+    """The size of a file system, and what of it is left for processes without privileges."""
 
     total_bytes: int
     free_bytes: int

@@ -35,7 +35,7 @@ class LogConfig:
     """Whether what a remote store has of it is to be deleted there."""
     local_retention_ms: int = -1
     local_retention_bytes: int = -1
-    """Of what lies on disks although the remote store has it; as ``retention_...`` if nothing else is set."""
+    """Both bound what stays on disks although the store has it; as ``retention_...`` unless set."""
 
     @classmethod
     def of(cls, topic: TopicConfig) -> "LogConfig":

@@ -173,7 +173,7 @@ class LogDirectory:
         return self.is_empty and (names_some or not self._was_used)
 
     def space(self) -> Space:
-        """Of the disk that the directory is on."""
+        """The space of the disk that the directory is on."""
         return self._disk.space(self.path)
 
     def _file(self, name: str) -> str:

@@ -71,7 +71,7 @@ class _Registered:
     reported: frozenset[str] = frozenset()
     """The directories that it reported as suspect while it ran; ``previous`` includes them."""
     reports_version: int = -1
-    """Of the node that says so; -1 without one."""
+    """The version of the node that says so; -1 without one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ def quake_list() -> list[Quake]:
 
 
 def quakes_count() -> int:
-    """Of the file."""
+    """Rows of the file."""
     return len(QUAKES_FILE.read_bytes().splitlines())
 
 
@@ -37,7 +37,7 @@ def quakes_frame(spark: Any) -> Any:
 
 
 def flights_count() -> int:
-    """Of the file."""
+    """Rows of the file."""
     return int(_flights().num_rows)
 
 

@@ -1,1 +1,1 @@
-"""Of batch reads alone: the sizes of their tasks, and the cut that all tasks see."""
+"""What batch reads alone have: the sizes of their tasks, and the cut that all tasks see."""

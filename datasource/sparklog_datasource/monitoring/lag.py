@@ -43,7 +43,7 @@ def lag_of_sources(sources: Sequence[Mapping[str, Any]]) -> Lag:
 
 
 def ends_of_source(source: Mapping[str, Any]) -> tuple[Offsets, Offsets] | None:
-    """Of a source in a progress report: what was read, and the logs' ends, for partitions that have both.
+    """The offsets that a source has read, and the logs' ends, for partitions that have both in a report.
 
     None if it is not sparklog's, or nothing was read yet.
     """

@@ -39,7 +39,7 @@ class LatestOffsets:
         self._options = options
         self._discovery = Discovery(options.subscription, missing_is_error=options.fail_on_data_loss)
         self.topic_ids: dict[str, TopicId] = {}
-        """Of the topics that the last question found."""
+        """The ids of the topics that the last question found."""
 
         self._asked_ms: MonotonicMs | None = None
         self._sleep = sleep

@@ -69,7 +69,7 @@ class StreamReader(StartsTasks, DataSourceStreamReader, SupportsTriggerAvailable
         self._is_under_way = False
         self._seen_ends: dict[TopicPartition, int] = {}
         self._seen_ids: dict[str, TopicId] = {}
-        """Of the topics of the last ends, or of those that ``Trigger.AvailableNow`` captured."""
+        """The ids of the topics of the last ends, or of those that ``Trigger.AvailableNow`` captured."""
 
         self._available_now: AvailableNow | None = None
         least = options.offsets_per_trigger_min

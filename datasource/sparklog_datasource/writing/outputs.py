@@ -22,7 +22,7 @@ from sparklog_datasource.writing.delivery import attempt_name
 class Output(Protocol):
     @property
     def producer_id(self) -> int:
-        """Of the member that may win; -1 without one."""
+        """The producer id of the member that may win; -1 without one."""
 
     def begin(self, places: Iterable[TopicPartition]) -> None:
         """Batches for these partitions come next."""

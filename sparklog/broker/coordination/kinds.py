@@ -51,7 +51,7 @@ class CoordinatorKind:
     """Longest wait of an append for its replicas, and of a request for its turn."""
     compression: Callable[[BrokerConfig], Compression]
     metrics: Callable[[Sequence[Any], Mapping[str, int]], list[Metric]]
-    """Of the kind's machines on this broker, and of what all of them have counted since its start."""
+    """Metrics of the kind's machines on this broker, and of all that they have counted since its start."""
 
 
 def _offsets_topic(config: BrokerConfig) -> NewInternalTopic:

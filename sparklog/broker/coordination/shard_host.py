@@ -134,7 +134,7 @@ class ShardHost:
         self._step(self.shard.on_time)
 
     def high_watermark(self) -> int | ErrorCode:
-        """Of the partition, or an error if this broker does not lead it in this epoch any more."""
+        """The partition's high watermark, or an error if this broker no longer leads in this epoch."""
         partition = self._replicas.get(self.topic_partition)
         if partition is None:
             return ErrorCode.not_leader_or_follower

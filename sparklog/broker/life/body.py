@@ -49,12 +49,12 @@ class Lanes:
 
     @property
     def markers(self) -> int:
-        """Of transactions: they wait for replicas."""
+        """The lane of transaction markers, which wait for replicas."""
         return self.fetchers
 
     @property
     def verifications(self) -> int:
-        """Of transactions' partitions."""
+        """The lane of verifications of transactions."""
         return self.fetchers + 1
 
     @property

@@ -47,7 +47,7 @@ class StorePorts:
 
 @dataclass(frozen=True, slots=True)
 class RemoteCopies:
-    """Of one broker. Reads of consumers reach the store from ``compose`` to ``close``."""
+    """The remote copies of one broker. Reads of consumers reach the store from ``compose`` to ``close``."""
 
     copier: RemoteCopier
     deletion: TieredDeletion

@@ -69,7 +69,7 @@ class Replication:
         directory's id if it is suspect.
         """
         self.broker_epoch: BrokerEpoch = NO_BROKER_EPOCH
-        """Of the registration; -1 before it."""
+        """The epoch of the registration; -1 before it."""
         self._broker_id = broker_id
         self._config = config
         self._metadata = metadata

@@ -29,7 +29,7 @@ _RATE: Final = "remote.log.manager.copy.max.bytes.per.second"
 
 
 class StoreThreads:
-    """Of one broker with ``remote.log.storage.url``: made before its body, started with it."""
+    """The threads of one broker with ``remote.log.storage.url``: made before its body, started with it."""
 
     def __init__(self, broker: BrokerId, cluster_id: str, config: BrokerConfig, clock: Clock) -> None:
         self._url = config.get_str("remote.log.storage.url")

@@ -91,8 +91,8 @@ class HistoryFound(NamedTuple):
 
 class HistoryRead(NamedTuple):
     """Whole batches from the remote store: the first holds the fetch offset, the last ends before
-    ``next_offset``. With an error there are none. Without batches, and with a ``next_offset`` behind the
-    fetch offset, the log has no record before that: unclean elections lost what was there.
+    ``next_offset``. With an error there are none. No batches and a ``next_offset`` above the fetch
+    offset: unclean elections lost the records between. Read on at ``next_offset``.
     """
 
     error: ErrorCode

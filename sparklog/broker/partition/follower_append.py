@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class FollowerAppend:
-    """Of one replica; it outlives the replica's roles."""
+    """One per replica, kept when its role changes."""
 
     def __init__(self, log: Log, replica: Replica, log_guard: LogGuard) -> None:
         self._log = log

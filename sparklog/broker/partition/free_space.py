@@ -42,7 +42,7 @@ class Room(NamedTuple):
 
 
 class FreeSpaces:
-    """Of one broker's log directories."""
+    """The free space of one broker's log directories."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class FreeSpaces:
 
 
 def space_of(directory: LogDirectory) -> Space | None:
-    """Of the disk under ``directory``; None if it does not say."""
+    """The space of the disk under ``directory``; None if it does not say."""
     try:
         return directory.space()
     except OSError:

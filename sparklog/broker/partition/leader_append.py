@@ -50,10 +50,10 @@ class AppendedMarkers(NamedTuple):
     """What became of markers that were to be appended together."""
 
     together: AppendResult
-    """Of those that were appended. An error is that of all."""
+    """The one result of all that were appended; an error holds for each."""
     objections: tuple[RefusedSequence | Late | None, ...] = ()
-    """What speaks against each of them; without one they were appended, in their order. Empty: no one was
-    judged."""
+    """One per marker: why it was refused, or None if it was appended. Empty if the append failed before any
+    was checked."""
 
     def each(self, together: AppendResult, count: int) -> list[AppendResult]:
         """The result of each of ``count`` markers, once ``together`` is decided."""
@@ -69,7 +69,7 @@ class AppendedMarkers(NamedTuple):
 
 
 class LeaderAppend:
-    """Of one replica; it outlives the replica's roles. ``Partition.append_as_leader`` has the rules."""
+    """One per replica, kept when its role changes. ``Partition.append_as_leader`` has the rules."""
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ BEGINNING_LOST: Final = (
 
 
 class ProducerGate:
-    """Of one replica; it outlives the replica's roles."""
+    """One per replica, kept when its role changes."""
 
     def __init__(self, log: Log, clock: Clock) -> None:
         self._log = log

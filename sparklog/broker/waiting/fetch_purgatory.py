@@ -41,7 +41,7 @@ Wanted = Sequence[tuple[TopicPartition, Partition, ReadRequest]]
 Results = dict[TopicPartition, ReadResult]
 Answer = Callable[[Results], None]
 NOT_READ = ReadResult(ErrorCode.none)
-"""Of a partition that has just joined a fetch."""
+"""The result of a partition that has just joined a fetch."""
 NOT_HERE: Mapping[int, HistoryRead] = MappingProxyType({})
 """By place among the wanted partitions: what has come from the remote store; here nothing."""
 
@@ -67,7 +67,7 @@ class FetchWait:
     results: Results
     """What each partition last answered."""
     tokens: dict[int, int] = field(default_factory=dict)
-    """Of each token: where in ``wanted`` its partition is."""
+    """The index in ``wanted`` of each token's partition."""
     timer: Cancellable | None = None
     answered: bool = False
     session: SessionFetch | None = None
@@ -339,9 +339,9 @@ def read_behind_hole(
     *,
     nothing_yet: bool,
 ) -> ReadResult:
-    """What is behind a hole, where this disk began; nothing, ``before``, if that is on no disk any more, or
-    the log has changed: then the next fetch finds out. ``request`` names no epoch of its last record, as the
-    log would not compare one of before the hole with an offset behind it.
+    """Read on after a hole. Returns ``before`` if that offset has left the disk or the log has changed: the
+    next fetch decides. ``request`` names no epoch of its last record, because the log would not compare one
+    from before the hole with an offset after it.
     """
     result = read_one(partition, request, left, allowance, nothing_yet=nothing_yet, is_retry=True)
     is_there = result.error is ErrorCode.none and result.diverging is None and result.history is None

@@ -46,7 +46,7 @@ EVICTION_MS: Final = 120_000
 """Kafka's min.incremental.fetch.session.eviction.ms."""
 
 PARTITIONS_MAX: Final = 200_000
-"""Of all sessions together: some 100 MB."""
+"""The most partitions of all sessions together: some 100 MB."""
 
 _ID_MAX: Final = 2**31 - 1
 
@@ -65,7 +65,7 @@ class FetchSession:
     partitions: SessionPartitions
     used_ms: MonotonicMs
     epoch: int = 1
-    """Of the next fetch."""
+    """The epoch of the next fetch."""
 
     def news(self, answers: Answers) -> list[tuple[AskedPartition, FetchPartitionData]]:
         found = [(entry, data) for entry, data in answers if entry.has_news(data)]
@@ -109,7 +109,7 @@ class FetchSessions:
     ports: Ports
     slots_max: int = 0
     by_token: dict[int, SessionPartitions] = field(default_factory=dict)
-    """Of each token at rest: the partitions of its session."""
+    """The partitions of the session of each token at rest."""
     _sessions: dict[int, FetchSession] = field(default_factory=dict)
     _last_id: int = NO_SESSION
     _guard: Guard = field(init=False)

@@ -52,7 +52,7 @@ class Health:
     under_replicated: int = 0
     leaderless: int = 0
     losses: list[PossibleLoss] = field(default_factory=list)
-    """Of partitions that once had a leader which may have lacked acknowledged records."""
+    """Possible losses of partitions that once had a leader which may have lacked acknowledged records."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -24,7 +24,7 @@ def kind_of(transactional_id: str, producer_id: int) -> str:
 
 
 def owner_of(transactional_id: str, producer_id: int) -> str | None:
-    """Of an atomic write: whose it is, with the query's id or the user's name; else None."""
+    """The owner of an atomic write, with the query's id or the user's name; None if neither is known."""
     if not is_of_a_write(producer_id):
         return None
     for prefix, _, words in _KINDS:

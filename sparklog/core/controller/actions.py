@@ -104,7 +104,7 @@ class SendUpdateMetadata:
     is_full: bool = False
     """Whether there are no other topics than these."""
     ended: tuple[BrokerEpoch, ...] = ()
-    """Of brokers that left, and of which it is known that they ended."""
+    """The epochs of brokers that left and are known to have ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,8 +278,8 @@ class Shard:
         return self._go_on(self.machine.on_topics_deleted(topics, now), now)
 
     def on_time(self, now: Now) -> list[ShardAction]:
-        """Everything whose time has come. With the epoch in doubt, only requests that waited too long:
-        members that were silent during a standstill were perhaps only not heard.
+        """Everything whose time has come. While the epoch is in doubt, only waiting requests time out.
+        Members do not: their heartbeats may have been lost.
         """
         if self.phase is Phase.resigned:
             return []

@@ -84,7 +84,7 @@ class PartitionState:
     verified_epochs: dict[int, int] = field(default_factory=dict)
     """By producer id, the epoch whose open transaction has passed a verification here."""
     connections: LatestConnections = field(default_factory=LatestConnections)
-    """Of producers that commit in transactions."""
+    """The connections of producers that commit in transactions."""
 
     def find_topics(self, group: Group) -> None:
         """Set the topics to which the members of the generation are subscribed (KIP-211)."""

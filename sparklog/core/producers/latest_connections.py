@@ -1,4 +1,4 @@
-"""Late requests of transactions, which are told by the connection that they come over.
+"""Recognises late requests of transactions by the connection on which they arrive.
 
 Before EndTxn 5 nothing in a request says which transaction of a producer epoch it belongs to. So an EndTxn
 that was sent for transaction n, and was late, could end n + 1. But a client sends a request again over a

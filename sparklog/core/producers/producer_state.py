@@ -93,7 +93,7 @@ class ProducerBatch:
     has_records: bool = True
     """False for what compaction left of a batch whose records are gone."""
     end: TransactionEnd | None = None
-    """Of a transaction marker that still has its record."""
+    """The end that a transaction marker says, while it still has its record."""
 
 
 @dataclass(frozen=True, slots=True)

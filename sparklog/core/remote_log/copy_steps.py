@@ -22,10 +22,10 @@ class ForgetBelow:
 
 @dataclass(frozen=True, slots=True)
 class CutBack:
-    """End the history here: an unclean election has lost what it has behind.
+    """End the history at ``end_offset``: an unclean election lost the records after it.
 
-    ``goes_on_at`` is where the log has something again. It is greater than ``end_offset`` if an earlier
-    election made others cut what this log had given up on its disk: then nobody has what is between.
+    ``goes_on_at`` is the leader's first offset after the cut. If it exceeds ``end_offset``, an earlier
+    election made others cut what this log had given up on its disk, and no replica has the offsets between.
     """
 
     end_offset: int
@@ -34,7 +34,7 @@ class CutBack:
 
 @dataclass(frozen=True, slots=True)
 class BeginOnDisk:
-    """Raise the log's start to this disk's: nothing that is before is in the store any more."""
+    """Raise the log start to the first offset on disk: the store holds nothing earlier."""
 
     local_start_offset: int
 

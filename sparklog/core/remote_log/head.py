@@ -40,8 +40,8 @@ Place = PageRef | RemoteSegment
 class Head:
     """``start_offset`` is the first offset that is still in the log; it may be within a segment or a page.
 
-    ``url`` is that of the store when the first segment was copied: behind another URL nothing would be found.
-    ``cut_epoch`` is that of the leader that cut the end, until something is copied behind it.
+    ``url`` is the store's when the first segment was copied: a broker with another URL must not use it.
+    ``cut_epoch`` is the epoch of the leader that cut the end, until a segment after the cut is copied.
     """
 
     topic_id: TopicId
@@ -63,7 +63,7 @@ class Head:
 
     @property
     def size_bytes(self) -> int:
-        """Of all segments in the log; of a page whose first segments have expired, still the whole."""
+        """Bytes of all segments. A page counts whole even after its first segments expired."""
         return sum(place.size_bytes for place in self.places)
 
     def place_of(self, offset: int) -> Place | None:

@@ -50,7 +50,7 @@ class PageRef:
     end_offset: int
     max_timestamp_ms: int
     size_bytes: int
-    """Of its segments in the log, as in ``RemoteSegment``."""
+    """Bytes of its segments in the log, as in ``RemoteSegment``."""
     segment_count: int
     crc: int
 

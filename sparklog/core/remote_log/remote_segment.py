@@ -16,7 +16,7 @@ from sparklog.model.ids import TopicId
 Suffix = Literal["arrow", "rest", "state"]
 
 ID_BYTES: Final = 16
-"""Of segments and pages: 32 hexadecimal digits in text."""
+"""The length of the ids of segments and pages; 32 hexadecimal digits in text."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -46,7 +46,7 @@ class RemoteSegment(SealedSegment):
 
     @property
     def suffixes(self) -> tuple[Suffix, ...]:
-        """Of its objects, in the order in which they are written."""
+        """The suffixes of its objects, in the order in which they are written."""
         return ("arrow", "rest", "state") if self.arrow_bytes else ("rest", "state")
 
 
@@ -60,7 +60,7 @@ class RemotePartition:
 
     @property
     def folder(self) -> str:
-        """Of this topic and of earlier ones of its name: the name of an object says of which it is."""
+        """The folder of this topic and of earlier ones of its name; an object's name has the topic's id."""
         return f"topic={self.topic}/partition={self.partition}"
 
     def object_name(self, segment: RemoteSegment, suffix: Suffix) -> str:

@@ -23,7 +23,7 @@ class Watermarks:
     """With ``log.flush.acks=fsync``: the end of what is on disk. None: what is appended counts."""
 
     transactions: Transactions = field(default_factory=Transactions)
-    """Of the log as it is now."""
+    """The transactions of the log as it is now."""
 
     local_start_offset: int = 0
     """The first offset on this replica's disk; the log start, unless the remote store has what is before."""

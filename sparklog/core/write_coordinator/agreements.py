@@ -78,7 +78,7 @@ class Agreements:
     pending: dict[WriteId, _Pending] = field(default_factory=dict)
     replayed: dict[str, Agreement] = field(default_factory=dict)
     total_bytes: int = 0
-    """Of what is kept and of what is under way."""
+    """Bytes of kept agreements and of those in progress."""
     counters: Counter[str] = field(default_factory=Counter)
     events: RecentEvents = field(default_factory=RecentEvents)
     last_write_id: int = FIRST_AGREEMENT_WRITE_ID

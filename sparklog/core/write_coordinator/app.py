@@ -58,7 +58,7 @@ class App:
     next_number: int = 0
     """The next member's, unless its producer ids are used up."""
     has_alarm: bool = False
-    """Whether an alarm is set that is early enough. Whoever joins or lives on needs no earlier one."""
+    """Whether an alarm is set. Joins and heartbeats only move deadlines later, so it is early enough."""
 
     @property
     def is_ending(self) -> bool:

@@ -48,7 +48,7 @@ _CRC: Final = struct.Struct(">I")
 _CRC_BYTES: Final = 4
 _FORMAT_POSITION: Final = 16
 SIZE_MIN: Final = 14
-"""Of a format 0 message with neither key nor value."""
+"""The size of a format 0 message with neither key nor value."""
 
 
 class BadMessage(CorruptBatch):

@@ -65,7 +65,7 @@ class _Tail:
 
     codec: int | None
     length: int
-    """Of the body so far."""
+    """Bytes of the body so far."""
     pieces: list[bytes] = field(default_factory=list)
 
     def add(self, data: bytes) -> Region:

@@ -15,7 +15,7 @@ KEY_BYTES_MAX: Final = 32
 
 
 class BlockStatistics(NamedTuple):
-    """Of one record batch, which has at least one row. Keys None: no row has one, or there is no bound."""
+    """Bounds of one record batch with at least one row. Keys None: no row has one, or there is no bound."""
 
     row_count: int
     first_offset: int

@@ -48,7 +48,7 @@ MEMBER_KEY_VERSION: Final = 10_001
 KEY_VERSIONS: Final = frozenset({HEAD_KEY_VERSION, MEMBER_KEY_VERSION})
 VALUE_VERSION: Final = 0
 OPENED_IN_TAG: Final = 0
-"""Of a head."""
+"""A tag of heads."""
 
 _INT32_BYTES: Final = 4
 _RUN_BYTES_MIN: Final = 1

@@ -64,7 +64,7 @@ class CopyStatistics:
     bytes: int = 0
     failures: int = 0
     lag_bytes: int = 0
-    """Of sealed segments led here that are not in the store, as of the last round."""
+    """Bytes of sealed segments led here that are not in the store, as of the last round."""
     unreadable: int = 0
     """Partitions led here with something gone or damaged in the store, as of the last round."""
 
@@ -390,7 +390,7 @@ class _Work:
         return page
 
     def _cut_back(self, end_offset: int, goes_on_at: int, stored: StoredHead) -> bool:
-        """What is cut is garbage from now on: readers of the head of before may still be at it."""
+        """Does not delete what it cuts: a reader may still hold the old head. The search for garbage does."""
         page, through = None, stored.head.page_to_cut(end_offset)
         if through is not None:
             kept = segments_before(read_page(self.store, self.remote, through), end_offset)
@@ -409,7 +409,7 @@ class _Work:
         return True
 
     def _begin_on_disk(self, local_start_offset: int, stored: StoredHead) -> bool:
-        """The head comes first: who was replaced must not give up the start of its log."""
+        """Write the head first: that fails if another broker leads, and then this log keeps its start."""
         if not self._write(stored.head.from_offset(local_start_offset), stored):
             return False
 
@@ -444,7 +444,7 @@ class _Work:
         )
 
     def _forget_below(self, start_offset: int, stored: StoredHead) -> bool:
-        """Without a page nobody knows what to delete at once; the search for garbage finds it later."""
+        """If a page cannot be read, its segments cannot be named; the search for garbage finds them later."""
         head = stored.head.from_offset(start_offset)
         try:
             named = set(names_of(self.store, self.remote, head))

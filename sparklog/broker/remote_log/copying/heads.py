@@ -55,7 +55,9 @@ def read_head(zookeeper: ZooKeeper, partition: RemotePartition) -> StoredHead | 
 
 
 def leads(zookeeper: ZooKeeper, partition: RemotePartition, leadership: Leadership) -> int | None:
-    """The version of the partition's state if it says so; None if another leads, or it is another topic."""
+    """The version of the state's node if ``leadership`` is current; None if another broker leads, or the
+    topic was made again.
+    """
     if not is_of_live_topic(zookeeper, partition.topic, partition.topic_id):
         return None
     node = zookeeper.get(state_path(partition.topic, partition.partition))
@@ -151,7 +153,7 @@ def is_of_live_topic(zookeeper: ZooKeeper, topic: str, topic_id: TopicId) -> boo
 
 
 def remove_head(zookeeper: ZooKeeper, partition: RemotePartition) -> None:
-    """Forget the partition of a deleted topic; its objects are gone. Done before is as well."""
+    """Forget the partition of a deleted topic; its objects are gone. Twice is fine."""
     _delete(zookeeper, head_path(partition))
 
 

@@ -70,7 +70,7 @@ def _own_log(log: Log, _: int) -> _OwnLog:
 
 @dataclass(slots=True)
 class HistoryQuestions:
-    """Of one broker; a listener of its partitions' leadership. ``loops`` is how many ask."""
+    """The questions of one broker; a listener of its partitions' leadership. ``loops`` is how many ask."""
 
     partitions: Callable[[], list[Partition]]
     ports: QuestionPorts

@@ -24,7 +24,7 @@ class Lineages:
     _known: dict[tuple[TopicId, int], tuple[RemoteSegment, Lineage]] = field(default_factory=dict)
 
     def of(self, store: RemoteStore, remote: RemotePartition, head: Head, own: EpochHistory) -> Lineage:
-        """Of a head with segments, for a log with the epochs ``own``."""
+        """The lineage of a head with segments, for a log with the epochs ``own``."""
         key = (remote.topic_id, remote.partition)
         segment, lineage = self._known.get(key, (None, None))
         last = head.places[-1]

@@ -30,7 +30,7 @@ Missing = tuple[OffsetRange, str]
 
 @dataclass(slots=True)
 class Losses:
-    """Of the partitions that are led here."""
+    """The losses of the partitions that are led here."""
 
     _missed_since_ms: dict[TopicPartition, dict[Missing, int]] = field(default_factory=dict)
     _told: dict[TopicPartition, str] = field(default_factory=dict)

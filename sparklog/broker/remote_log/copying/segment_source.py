@@ -71,7 +71,9 @@ def facts_of(log: Log, high_watermark: int) -> LogFacts | None:
 
 
 def _first_offset(log: Log, segment: Segment) -> int:
-    """Of what a segment has of the log: DeleteRecords may have raised the start to the middle of it."""
+    """The segment's first offset that is still in the log: DeleteRecords may have raised the start into its
+    middle.
+    """
     if not segment.base_offset < log.local_start_offset < segment.end_offset:
         return segment.base_offset
     first = log.header_at(log.local_start_offset)

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Troubles:
-    """Of the partitions that are led here, in one kind of work."""
+    """The troubles of the partitions that are led here, in one kind of work."""
 
     _told: dict[TopicPartition, str] = field(default_factory=dict)
 

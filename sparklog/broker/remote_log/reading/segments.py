@@ -217,7 +217,7 @@ def _reads(store: RemoteStore, name: str) -> Read:
 
 
 def _refuse_later(cut: HistoryCut, wanted: HistoryRange, offset: int) -> None:
-    """A replica that has not heard yet of the leader that cut must not pass over what that has behind it."""
+    """Refuse if a later leader than this replica knows made the cut: it may have records after it."""
     if cut.leader_epoch > wanted.leader_epoch:
         raise HistoryMissing(
             f"{wanted.topic_partition} has no history from offset {offset} on since leader epoch "

@@ -99,7 +99,7 @@ class _Table:
         return self._members_of[topic]
 
     def least_loaded(self, topic: str) -> str:
-        """Of the members that subscribe to the topic, the first with the fewest partitions."""
+        """The first member with the fewest partitions, among those that subscribe to the topic."""
         return min(self._members_of[topic], key=self._load.__getitem__)
 
     def give(self, member_id: str, topic_partition: TopicPartition) -> None:

@@ -15,7 +15,7 @@ OF_CLIENTS: Final[Mapping[str, QuotaType]] = MappingProxyType(
         "controller_mutation_rate": "DOUBLE",
     }
 )
-"""Of users, of clients, and of a client of a user."""
+"""The quotas of users, of clients, and of a client of a user."""
 
 OF_ADDRESSES: Final[Mapping[str, QuotaType]] = MappingProxyType({"connection_creation_rate": "INT"})
-"""Of addresses."""
+"""The quotas of addresses."""

@@ -33,7 +33,7 @@ class LogEnd:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """Of two logs of one partition, the greater has everything committed that the lesser has."""
+        """The log with the greater rank has everything committed that another log of the partition has."""
         return self.last_epoch, self.end_offset
 
     def __str__(self) -> str:

@@ -34,7 +34,7 @@ from sparklog.model.ids import BrokerId, collides, topic_name_problem
 from sparklog.model.zookeeper import Create, Operation
 
 PARTITIONS_MAX: Final = 100_000
-"""Of one topic; what is above is a slip of the finger."""
+"""Most partitions of one topic; more is taken for a typing error."""
 
 
 def plan_topic(image: ClusterImage, topic: TopicToCreate) -> TopicNode:
