@@ -68,6 +68,8 @@ PARTITIONS_MAX: Final = 3
 
 INTERNAL: Final = INTERNAL_TOPICS
 
+ELECTIONS: Final = {"elect preferred": ElectionType.preferred, "elect unclean": ElectionType.unclean}
+
 AGAIN: Final = frozenset(
     {ErrorCode.not_controller, ErrorCode.request_timed_out, ErrorCode.unknown_server_error}
 )
@@ -137,10 +139,10 @@ class Administrator:
             case "allow unclean elections" | "forbid unclean elections":
                 allowed = str(operation.kind == "allow unclean elections").lower()
                 self._configure(truth, "unclean.leader.election.enable", allowed)
-            case "elect preferred":
-                self._elect(truth, ElectionType.preferred)
-            case "elect unclean":
-                self._elect(truth, ElectionType.unclean)
+            case "elect preferred" | "elect unclean":
+                self._elect(truth, ELECTIONS[operation.kind])
+            case "elect without store":
+                self._give_up_store(truths)
             case "delete records":
                 self._delete_records(truth, draw)
 
@@ -252,11 +254,16 @@ class Administrator:
             finally_=done,
         )
 
+    def _give_up_store(self, truths: list[PartitionTruth]) -> None:
+        for truth in truths:
+            if truth.topic_partition.topic == self._main:
+                self._elect(truth, ElectionType.unclean, without_store=True)
+
     def elect_unclean(self, truth: PartitionTruth) -> None:
         """A person's choice, not the run's: see ``operator``."""
         self._elect(truth, ElectionType.unclean)
 
-    def _elect(self, truth: PartitionTruth, kind: ElectionType) -> None:
+    def _elect(self, truth: PartitionTruth, kind: ElectionType, *, without_store: bool = False) -> None:
         topic, number = truth.topic_partition
         is_demanded = kind is ElectionType.unclean
         truth.demands += is_demanded
@@ -271,6 +278,7 @@ class Administrator:
                 election_type=kind,
                 topic_partitions=[ElectLeadersTopicPartitions(topic=topic, partitions=[number])],
                 timeout_ms=REQUEST_TIMEOUT_MS,
+                without_store=1 if without_store else -1,
             ),
             lambda response: response.error_code,
             finally_=done,

@@ -2,7 +2,7 @@
 
 A leader that was elected at a loss compares its log with the history before it serves anybody. If it lacks a
 part, and has no record of a later epoch than the last copy, it begins anew at the history's end. If it has
-one, the history is cut behind what it shares.
+one, the history is cut behind what it shares. Where an operator gave the store up, nobody asks it.
 """
 
 from bisect import bisect_right
@@ -12,7 +12,7 @@ from simulation.truth import PartitionTruth, ReplicaView
 
 def kept_by_history(truth: PartitionTruth, elected: ReplicaView) -> int:
     """How many of the first committed batches stay because the store has them; 0 where it has another log."""
-    if not truth.stored:
+    if not truth.stored or _is_given_up(truth):
         return 0
     last = truth.stored[-1]
     if elected.entries and elected.entries[-1].leader_epoch > last.leader_epoch:
@@ -29,8 +29,14 @@ def awaits_history(truth: PartitionTruth, view: ReplicaView) -> bool:
     record of its own is a sign that it does.
     """
     state = truth.state
-    if truth.lossy_epoch < 0 or state is None or not truth.stored:
+    if truth.lossy_epoch < 0 or state is None or not truth.stored or _is_given_up(truth):
         return False
     has_served = bool(view.entries) and view.entries[-1].leader_epoch >= truth.lossy_epoch
     is_alone = state.isr == (view.member,)
     return is_alone and not has_served and view.shared_end < truth.stored[-1].next_offset
+
+
+def _is_given_up(truth: PartitionTruth) -> bool:
+    """Whether the last election at a loss was demanded without the store."""
+    state = truth.state
+    return state is not None and state.store_given_up_in_epoch >= max(state.lost_in_epoch, 0)

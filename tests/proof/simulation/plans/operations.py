@@ -22,6 +22,7 @@ OperationKind = Literal[
     "forbid unclean elections",
     "elect preferred",
     "elect unclean",
+    "elect without store",
     "delete records",
 ]
 

@@ -26,6 +26,7 @@ from simulation.plans.tier import (
     TierPlan,
     add_store_troubles,
     draw_tier,
+    give_up_store,
     settings_for_tier,
     tiered_side_topic,
     with_tier,
@@ -268,6 +269,7 @@ def draw_plan(
             brokers=brokers,
             has_store=tier is not None,
         )
+        operations = give_up_store(dice(seed, "store given up"), operations, faults)
     return Plan(
         seed=seed,
         settings=settings,

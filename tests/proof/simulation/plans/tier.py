@@ -4,11 +4,12 @@ Stores have dice of their own: a seed without one is the run that it would be if
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from simulation.plans.faults import STORE, STORE_KINDS, Fault
+from simulation.plans.operations import Operation
 from simulation.plans.swarm import amount_of, in_time
 from simulation.schedule import dice
 
@@ -26,6 +27,9 @@ TROUBLED: Final = 0.7
 TROUBLES_MAX: Final = 4
 MEAN_MS: Final = 900
 LONGEST_MS: Final = 4_000
+
+STORE_GIVEN_UP: Final = 0.8
+"""Share of the seeds whose store is away when brokers return without disks: there an operator gives it up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +110,22 @@ def _draw_trouble(draw: random.Random, number: int, begin_ms: int, end_ms: int) 
     kind, at_ms = draw.choice(STORE_KINDS), draw.randrange(begin_ms, end_ms)
     duration_ms = int(min(draw.expovariate(1 / MEAN_MS), LONGEST_MS)) + 20
     return Fault(number, at_ms, kind, STORE, "", duration_ms, amount_of(draw, kind))
+
+
+def give_up_store(
+    draw: random.Random, operations: tuple[Operation, ...], faults: Sequence[Fault]
+) -> tuple[Operation, ...]:
+    """The operations of a seed; where the store is away after disks went, mostly with an operator among them
+    that waits no longer, and demands elections without the store.
+    """
+    emptied_ms = min((fault.at_ms for fault in faults if fault.kind == "empty a disk"), default=None)
+    away = [fault for fault in faults if fault.kind == "lose the store"]
+    away = [fault for fault in away if emptied_ms is not None and fault.at_ms >= emptied_ms]
+    if not away or draw.random() >= STORE_GIVEN_UP:
+        return operations
+    first = 1 + max((one.number for one in operations), default=-1)
+    added = (
+        Operation(first + nth, fault.at_ms + draw.randrange(fault.duration_ms), "elect without store", 0.0)
+        for nth, fault in enumerate(away)
+    )
+    return tuple(sorted((*operations, *added), key=lambda operation: operation.at_ms))

@@ -28,7 +28,9 @@ def truth():
     made = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7), lossy_epoch=4)
     made.committed = [entry(0), entry(1), entry(2, 1), entry(3, 1), entry(4, 1)]
     made.stored = made.committed[:3]
-    made.state = SimpleNamespace(isr=(ONE,), eligible=(), leader=ONE)
+    made.state = SimpleNamespace(
+        isr=(ONE,), eligible=(), leader=ONE, lost_in_epoch=4, store_given_up_in_epoch=-1
+    )
     return made
 
 
@@ -44,6 +46,18 @@ def truth():
 )
 def test_what_the_store_has_stays_unless_the_elected_has_a_record_of_a_later_epoch(truth, log, kept):
     assert kept_by_history(truth, view_of(*log)) == kept
+
+
+def test_an_election_that_an_operator_demanded_without_the_store_keeps_and_awaits_nothing_of_it(truth):
+    assert awaits_history(truth, view_of())
+    truth.state.store_given_up_in_epoch = 4
+    assert kept_by_history(truth, view_of()) == 0
+    assert not awaits_history(truth, view_of())
+
+
+def test_a_store_that_was_given_up_before_an_earlier_loss_counts_again(truth):
+    truth.state.store_given_up_in_epoch = 3
+    assert kept_by_history(truth, view_of()) == 3
 
 
 def test_a_store_that_has_another_log_keeps_nothing(truth):

@@ -90,12 +90,28 @@ def test_all_disks_go_in_as_many_seeds_with_a_store_as_without():
     assert any(fault.kind == "lose the store" for plan in with_store for fault in plan.faults)
 
 
+def test_an_operator_gives_the_store_up_in_most_seeds_where_it_is_away_and_in_no_other():
+    plans = [draw_plan(seed) for seed in range(1, 1_301)]
+    given_up = [plan for plan in plans if any(one.kind == "elect without store" for one in plan.operations)]
+    away = [
+        plan
+        for plan in plans
+        if disks_gone(plan) and any(fault.kind == "lose the store" for fault in plan.faults)
+    ]
+    assert 0.4 < len(given_up) / len(away) <= 1
+    for plan in given_up:
+        assert plan in away
+        assert [one.at_ms for one in plan.operations] == sorted(one.at_ms for one in plan.operations)
+        assert len({one.number for one in plan.operations}) == len(plan.operations)
+
+
 def test_what_else_a_seed_draws_is_the_same_with_lost_disks_and_without(monkeypatch):
     monkeypatch.setattr(planning, "add_lost_disks", lambda draw, faults, **unused: faults)
     for plan in PLANS:
         without = draw_plan(plan.seed)
         assert set(without.faults) <= set(plan.faults)
-        assert replace(plan, faults=()) == replace(without, faults=())
+        assert replace(plan, faults=(), operations=()) == replace(without, faults=(), operations=())
+        assert set(without.operations) <= set(plan.operations)
         if not disks_gone(plan):
             assert plan == without
 
@@ -146,7 +162,8 @@ def test_what_else_a_seed_draws_is_the_same_with_what_has_dice_of_its_own_and_wi
             for faults in (plan.faults, without.faults)
         ]
         assert facts[0] == facts[1]
-        assert replace(plan, faults=()) == replace(without, faults=())
+        assert replace(plan, faults=(), operations=()) == replace(without, faults=(), operations=())
+        assert set(without.operations) <= set(plan.operations)
 
 
 def test_in_some_seeds_links_of_clients_have_the_troubles_of_links_of_brokers():
