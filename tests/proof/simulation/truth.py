@@ -10,7 +10,7 @@ after which whatever the new leader shares with the committed log is the committ
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -489,9 +489,11 @@ class PartitionTruth:
             else:
                 self.undecided.setdefault(batch.producer_id, []).append((key, offset))
 
-    def lose(self, leader: ReplicaView, epoch: int, *, kept_min: int = 0) -> list[Entry]:
+    def lose(
+        self, leader: ReplicaView, epoch: int, *, kept_min: int = 0, revived: Sequence[Entry] = ()
+    ) -> list[Entry]:
         """An election made ``leader``'s log the truth; what was committed and is not in it. The first
-        ``kept_min`` committed batches stay.
+        ``kept_min`` committed batches stay, and ``revived``, which an earlier election lost, follow them.
         """
         self.lossy_epoch = epoch
         # What compaction, or a deletion, took from the leader's log is not lost.
@@ -503,6 +505,7 @@ class PartitionTruth:
             self.forgiven_end = max(self.forgiven_end, entry.next_offset)
         del self.committed[kept:]
         self._bring_back(leader)
+        self.committed += [one for one in revived if one.base_offset >= self.committed_end]
         self.last_sequences.clear()
         for entry in self.committed:
             producer = entry.producer_id, entry.producer_epoch

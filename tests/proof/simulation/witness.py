@@ -14,7 +14,7 @@ from simulation.invariants.durable import AcknowledgedIsSynced
 from simulation.invariants.elections import NoElectionLoses
 from simulation.invariants.excuses import Excuses
 from simulation.invariants.groups import GroupRules
-from simulation.invariants.histories import kept_by_history
+from simulation.invariants.histories import kept_by_history, revived_by_history
 from simulation.invariants.invariant import Invariant, Violation
 from simulation.invariants.leadership import LeadershipIsAnnounced
 from simulation.invariants.minimum import EnoughAreInSync
@@ -481,7 +481,8 @@ class Witness:
     def _lose(self, truth: PartitionTruth, state: PartitionState) -> None:
         """An election made some log the truth."""
         elected = truth.view(state.leader)
-        lost = truth.lose(elected, state.leader_epoch, kept_min=kept_by_history(truth, elected))
+        kept, revived = kept_by_history(truth, elected), revived_by_history(truth, elected)
+        lost = truth.lose(elected, state.leader_epoch, kept_min=kept, revived=revived)
         name = truth.topic_partition.topic
         self.groups.on_loss(truth, len(self.seen_topics[name].node.assignments))
         self.transactions.on_loss(truth)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from simulation.invariants.histories import awaits_history, kept_by_history
+from simulation.invariants.histories import awaits_history, kept_by_history, revived_by_history
 from simulation.invariants.invariant import Violation
 from simulation.invariants.replication import IsrContainsCommitted
 from simulation.truth import Entry, PartitionTruth, ReplicaView
@@ -58,6 +58,18 @@ def test_an_election_that_an_operator_demanded_without_the_store_keeps_and_await
 def test_a_store_that_was_given_up_before_an_earlier_loss_counts_again(truth):
     truth.state.store_given_up_in_epoch = 3
     assert kept_by_history(truth, view_of()) == 3
+
+
+def test_the_store_revives_what_an_election_without_it_lost_if_nobody_wrote_since(truth):
+    stored = list(truth.committed[:3])
+    truth.state.store_given_up_in_epoch = 4
+    truth.lose(view_of(), 4, kept_min=kept_by_history(truth, view_of()))
+    truth.state.lost_in_epoch = 5
+    assert revived_by_history(truth, view_of(entry(0, 4))) == []
+    revived = revived_by_history(truth, view_of())
+    assert revived == stored
+    truth.lose(view_of(), 5, revived=revived)
+    assert truth.committed == stored
 
 
 def test_a_store_that_has_another_log_keeps_nothing(truth):
