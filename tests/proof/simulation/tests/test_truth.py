@@ -160,7 +160,9 @@ def test_an_election_brings_back_and_keeps_what_the_store_has_of_that_very_log(s
 def test_whoever_is_in_the_isr_has_on_its_disk_what_the_store_lacks():
     truth = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7), lossy_epoch=2)
     truth.committed, truth.stored = [entry(0, 1), entry(2, 3), entry(3, 4)], [entry(0, 1)]
-    truth.state = SimpleNamespace(isr=(BrokerId(1),), eligible=(), leader=BrokerId(1))
+    truth.state = SimpleNamespace(
+        isr=(BrokerId(1),), eligible=(), leader=BrokerId(1), lost_in_epoch=2, store_given_up_in_epoch=-1
+    )
     for disk_start, lacks in ((2, None), (3, entry(2, 3))):
         view = truth.views[BrokerId(1)] = with_history(disk_start, (0, 0))
         view.shared_end = 4
