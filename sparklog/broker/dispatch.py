@@ -51,14 +51,14 @@ class Dispatcher:
 
     def __init__(self, broker: BrokerContext) -> None:
         self._broker = broker
-        self._is_closed = False
+        self.is_closed = False
 
     def close(self) -> None:
         """Serve no more requests: each further one closes its connection."""
-        self._is_closed = True
+        self.is_closed = True
 
     def __call__(self, exchange: Exchange) -> None:
-        if self._is_closed:
+        if self.is_closed:
             exchange.close()
             return
         try:

@@ -170,13 +170,13 @@ def test_an_fsync_that_failed_is_remembered_by_zookeeper_and_the_replicas_catch_
     notes = list(disks.root.glob(f"broker-{leader}/*/suspect-directories"))
     assert [path.parent.name for path in notes] == ["1" if home == "0" else "0"]
     disks._wait(lambda: notes[0].read_text() == "", lambda: "the note stays, though ZooKeeper has been there")
-    zookeeper, broker_id = broker._registration.zookeeper, BrokerId(leader)
+    zookeeper, broker_id = broker.zookeeper, BrokerId(leader)
     log = (broker.body.replicas.get(T0).topic_id, T0.partition)
     (suspect,) = read_suspect(zookeeper, broker_id)
     assert str(meta_properties.read(LocalDisk(), str(notes[0].parents[1] / home)).uuid) == suspect
     disks.shut_down(leader)
     disks.revive(leader)
-    zookeeper = disks.brokers[leader]._registration.zookeeper
+    zookeeper = disks.brokers[leader].zookeeper
     node = zookeeper.get(incarnation_path(broker_id))
     found = decode_incarnation(broker_id, node.data, node.stat.version, node.stat.mzxid).record
     assert not found.proves(node.stat.version - 1, log)

@@ -83,13 +83,14 @@ class DiskReports:
         yield from self._write(directory_uuid, write)
         on_reported()
 
-    def withdrawal(self, directory_uuid: str) -> Loop:
+    def withdrawal(self, directory_uuid: str, on_reported: Callable[[], None]) -> Loop:
         """End the registration, and record that the broker's last directory is suspect."""
 
         def write() -> None:
             withdraw_suspect(self._zookeeper, self._broker_id, self._broker_epoch(), directory_uuid)
 
-        return self._write(directory_uuid, write)
+        yield from self._write(directory_uuid, write)
+        on_reported()
 
     @staticmethod
     def _write(directory_uuid: str, write: Callable[[], None]) -> Loop:

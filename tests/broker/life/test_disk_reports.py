@@ -53,8 +53,10 @@ def test_a_suspect_directory_is_reported_once_its_broker_is_registered(zookeeper
 
 
 def test_a_withdrawal_ends_the_registration_and_marks_the_directory(zookeeper) -> None:
-    epoch = register(zookeeper)
-    assert go_on(DiskReports(SELF, lambda: epoch, zookeeper, Changes()).withdrawal("a-directory")) is None
+    epoch, reported = register(zookeeper), []
+    reports = DiskReports(SELF, lambda: epoch, zookeeper, Changes())
+    assert go_on(reports.withdrawal("a-directory", lambda: reported.append("yes"))) is None
+    assert reported == ["yes"]
     assert zookeeper.exists("/brokers/ids/1") is None
     assert read_suspect(zookeeper, SELF) == {"a-directory"}
 

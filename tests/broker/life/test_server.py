@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from sparklog.broker.life.registration import Registration
+from sparklog.broker.life import broker_life
 from sparklog.broker.life.server import BrokerServer
 from sparklog.broker.metadata import first_report
 from sparklog.core.controller.state import znodes
@@ -350,7 +350,7 @@ def test_a_log_directory_in_use_is_refused_with_its_holder(broker, options) -> N
 
 
 def test_kafka_2729_a_broker_whose_session_expired_stops_by_itself(broker, expire_session) -> None:
-    expire_session(broker.server._registration.zookeeper)
+    expire_session(broker.server.zookeeper)
     assert broker.server.wait_stopped(20)
     assert "expired" in broker.server.failure
 
@@ -366,10 +366,10 @@ def test_a_broker_whose_registration_was_taken_away_stops_although_its_session_l
 
 def test_a_push_before_the_broker_knows_its_epoch_is_left_for_a_second_try(options, monkeypatch) -> None:
     """Any answer would be final, and nobody would say again who leads here."""
-    register, told = Registration.register, []
+    register, told = broker_life.register, []
 
-    def register_slowly(self, broker, log_dirs):
-        epoch = register(self, broker, log_dirs)
+    def register_slowly(zookeeper, broker, log_dirs, **host):
+        epoch = register(zookeeper, broker, log_dirs, **host)
         endpoint = broker.endpoints["PLAINTEXT"]
         connection = Connection.open(endpoint.host, endpoint.port, client_id="test", timeout_ms=TIMEOUT_MS)
         request = LeaderAndIsrRequest(controller_id=-1, controller_epoch=1, broker_epoch=epoch)
@@ -380,7 +380,7 @@ def test_a_push_before_the_broker_knows_its_epoch_is_left_for_a_second_try(optio
         connection.close()
         return epoch
 
-    monkeypatch.setattr(Registration, "register", register_slowly)
+    monkeypatch.setattr(broker_life, "register", register_slowly)
     server = BrokerServer(options)
     server.start()
     assert [type(answer) for answer in told] == [ConnectionError]
@@ -436,7 +436,7 @@ def test_kafka_9338_an_incremental_fetch_is_fenced_by_its_sessions_epoch(broker,
     assert topic.partitions[0].error_code is ErrorCode.fenced_leader_epoch
 
 
-def test_a_fenced_broker_serves_nobody_although_its_stop_takes_long(broker) -> None:
+def test_a_fenced_broker_serves_nobody_although_its_stop_takes_long(broker, monkeypatch) -> None:
     broker.lead()
     waiting = Harness(broker.server)
     parked = waiting.connection.send(
@@ -455,8 +455,9 @@ def test_a_fenced_broker_serves_nobody_although_its_stop_takes_long(broker) -> N
     pause, may_stop = threading.Event(), threading.Event()
     while not len(replicas.fetches):
         pause.wait(0.005)
-    broker.server._undo.append(lambda: may_stop.wait(20))
-    broker.server._fail("its session expired")
+    stop_chores = broker.server.process.stop_chores
+    monkeypatch.setattr(broker.server.process, "stop_chores", lambda: (may_stop.wait(20), stop_chores()))
+    broker.server.life.fail("its session expired")
     with pytest.raises(ConnectionError):
         broker.produce(b"a")
     answer = parked.result(TIMEOUT_MS).responses[0].partitions[0]
@@ -467,22 +468,39 @@ def test_a_fenced_broker_serves_nobody_although_its_stop_takes_long(broker) -> N
     waiting.connection.close()
 
 
-def test_a_broker_that_is_stopped_while_it_starts_leaves_nothing_running(options, monkeypatch) -> None:
-    register = Registration.register
-    before = set(threading.enumerate())
+@pytest.mark.parametrize("how", ["fail", "stop"])
+@pytest.mark.parametrize("step", ["open_directories", "register"])
+def test_a_broker_that_is_stopped_while_it_starts_leaves_nothing_running(
+    options, zookeeper, monkeypatch, step, how
+) -> None:
+    before, original = set(threading.enumerate()), getattr(broker_life, step)
     server = BrokerServer(options)
 
-    def register_and_fail(self, endpoint, log_dirs):
-        epoch = register(self, endpoint, log_dirs)
-        server._fail("its session expired")
-        assert server.wait_stopped(20)
-        return epoch
+    def ends_meanwhile(*arguments, **more):
+        outcome = original(*arguments, **more)
+        if how == "fail":
+            server.life.fail("its session expired")
+        else:
+            server.life.stop(clean=True)
+        return outcome
 
-    monkeypatch.setattr(Registration, "register", register_and_fail)
-    with pytest.raises(SparklogError, match="expired"):
+    monkeypatch.setattr(broker_life, step, ends_meanwhile)
+    with pytest.raises(SparklogError, match="was stopped while it started"):
         server.start()
-    started = set(threading.enumerate()) - before
-    assert not {thread.name for thread in started} & {"housekeeping", "registration-watch"}
+    assert server.wait_stopped(0)
+    left = {thread.name for thread in set(threading.enumerate()) - before if thread.is_alive()}
+    assert not {name for name in left if name.startswith("broker-1") or name == "housekeeping"}
+    assert zookeeper.exists(znodes.broker_path(BrokerId(1))) is None
+    again = BrokerServer(options)
+    monkeypatch.setattr(broker_life, step, original)
+    again.start()
+    again.stop(clean=False)
+
+
+def test_a_broker_that_was_never_started_stops_at_once(options) -> None:
+    server = BrokerServer(options)
+    server.stop()
+    assert server.wait_stopped(0)
 
 
 def test_a_produce_that_waits_for_followers_does_not_keep_its_bytes(broker) -> None:

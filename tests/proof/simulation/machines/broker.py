@@ -1,15 +1,17 @@
 """A simulated broker: the shipped rooms of ``sparklog.broker``, composed over simulated ports.
 
 The machine (its disk and its boot) outlives its processes. ``SimulatedBroker.launch`` is one process: it
-opens and recovers the logs, listens, registers, and serves until it dies. The order is ``BrokerServer``'s.
+drives the shipped ``BrokerLife`` over simulated ports, until that ends by itself or the process dies.
 """
 
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any, Final
 
 from simulation.disks.disk import SimulatedDisk
+from simulation.invariants.invariant import Violation
 from simulation.invariants.leadership import Announcements, LeadershipIsAnnounced
 from simulation.machines.blocking_work import ControllerCalls, WorkThreads
 from simulation.machines.loops import TURN_US
@@ -29,21 +31,18 @@ from simulation.schedule import (
 )
 from sparklog.broker.coordination.coordinators import CoordinatorShards
 from sparklog.broker.life.body import BodyPorts, BrokerBody, Lanes
-from sparklog.broker.life.controlled_shutdown import move_leaders_away
-from sparklog.broker.life.open_directories import Host, open_directories
-from sparklog.broker.life.registration import register
-from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
+from sparklog.broker.life.broker_life import BrokerLife
+from sparklog.broker.life.open_directories import Host
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller
 from sparklog.model.cluster import Broker, plaintext
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import SparklogError
-from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId, TopicPartition
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.loops import Loop
 from sparklog.model.zookeeper import ZooKeeperError
 from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
-from sparklog.zookeeper.registration import read_or_create_cluster_id, report_suspect
 
 STOPPED_CLEANLY: Final = "it was told to"
 
@@ -111,43 +110,37 @@ class SimulatedBroker:
     ) -> None:
         self.machine = machine
         self.process = Process(world.schedule, f"{machine.address}#{number}")
-        self._body: BrokerBody | None = None
-        self._world = world
-        self._number = number
-        self._on_stopped = on_stopped
-        self._on_cleaned = on_cleaned
-        self._loops = BrokerLoops(self.process, machine.address, world.network)
-        self._loops.turns_us["coordinator-loads"] = world.load_turn_us
-        self._cleaner: CleanerTask | None = None
-        self._cleaner_draw = dice(world.seed, f"cleaner {self.process.name}")
-        self._threads = WorkThreads(self.process)
-        self._store: StoreTasks | None = None
+        self.ports = SimulatedPorts(world, machine, self.process, partial(on_cleaned, self), self._released)
         self.released_by = -1
         """Which version of the controller's epoch said that this broker may stop; -1: none."""
-        self._is_leaving = False
-        self._is_failing = False
-        self._suspect: str | None = None
         self.has_told = False
         """Whether it ended by itself, and told ZooKeeper whatever it knew of its disks."""
-        self._zookeeper: SimulatedZooKeeper | None = None
+        self._world = world
+        self._on_stopped = on_stopped
+        self._asked = -1
+        """Which version of the controller's epoch was asked last whether this broker may stop."""
+        paths = [f"/{machine.host}/{name}" for name in world.directories]
+        self.life = BrokerLife(machine.broker_id, paths, world.config, self.ports, Tripwire())
+        self.ports.loops.link.on_send = self._note_question
+        self.ports.unreported = lambda: self.life.unreported
 
     @property
     def body(self) -> BrokerBody | None:
         """Its parts, once its log directories are open."""
-        return self._body
+        return self.life.body
 
     @property
     def replicas(self) -> ReplicaManager | None:
-        return None if self._body is None else self._body.replicas
+        return None if self.body is None else self.body.replicas
 
     @property
     def coordinators(self) -> CoordinatorShards | None:
-        return None if self._body is None else self._body.coordinators
+        return None if self.body is None else self.body.coordinators
 
     @property
     def epoch(self) -> BrokerEpoch:
         """Of its registration; -1 before that."""
-        return NO_BROKER_EPOCH if self._body is None else self._body.replication.broker_epoch
+        return self.life.broker_epoch
 
     @property
     def is_registered(self) -> bool:
@@ -161,10 +154,10 @@ class SimulatedBroker:
     @property
     def has_failed(self) -> bool:
         """Whether it serves nobody any more, as its disk failed or it closes."""
-        return self._is_failing
+        return self.body is None or self.body.dispatcher.is_closed
 
     def launch(self) -> None:
-        self.process.soon(self._start)
+        self.ports.loops.start("life", self._live)
 
     def die(self) -> None:
         """As by SIGKILL: nothing is flushed, nobody is told."""
@@ -175,175 +168,158 @@ class SimulatedBroker:
 
     def abandon(self) -> None:
         """Leave no round of the cleaner behind that garbage collection would end, and no thread."""
-        self._threads.end()
-        if self._store is not None:
-            self._store.end()
-        if self._cleaner is not None:
-            self._cleaner.abandon()
+        self.ports.stop_chores()
 
     def shut_down(self) -> None:
-        """As ``BrokerServer.stop``: move leaderships away, put everything on disk, and say so."""
-        if self.is_registered and not self._is_leaving:
-            self._is_leaving = True
-            self._loops.start("controlled-shutdown", self._shut_down_controlled)
+        """As ``BrokerServer.stop``."""
+        if self.is_registered:
+            self.life.stop(clean=True)
 
-    def _shut_down_controlled(self) -> Loop:
-        def released() -> None:
-            self.released_by = asked[-1]
+    def _live(self) -> Loop:
+        life = self.life
+        yield from life.run()
+        error = life.error
+        if error is not None and not isinstance(error, SparklogError | OSError):
+            raise error
+        # A start that failed leaves word of its disks itself, unless ZooKeeper is away.
+        self.has_told = life.unreported is None and not isinstance(error, ZooKeeperError)
+        self.die()
+        self._on_stopped(self, self._why())
 
-        def note(message: Any) -> None:
-            if isinstance(message, ControlledShutdownRequest):
-                asked.append(self._controller_epoch())
+    def _why(self) -> str:
+        life = self.life
+        if life.failure is not None:
+            return life.failure.why
+        if life.error is not None:
+            return f"{type(life.error).__name__}: {life.error}"
+        return STOPPED_CLEANLY if life.has_stopped_cleanly else "it was told to, but its disks failed"
 
-        asked: list[int] = []
-        self._loops.link.on_send = note
-        attempts_max = self._world.config.get_int("controlled.shutdown.max.retries")
-        yield from move_leaders_away(
-            self.machine.broker_id, self.epoch, attempts_max=attempts_max, on_released=released
-        )
-        self._close_cleanly()
+    def _note_question(self, message: Any) -> None:
+        if isinstance(message, ControlledShutdownRequest):
+            self._asked = self._controller_epoch()
+
+    def _released(self) -> None:
+        self.released_by = self._asked
 
     def _controller_epoch(self) -> int:
         """The number of the controller that is asked now; -1 if whoever is asked is none."""
         tree = self._world.ensemble.tree
         node, epoch = tree.get(CONTROLLER), tree.get(CONTROLLER_EPOCH)
-        if node is None or epoch is None or decode_controller(node.data).host != self._loops.link.address:
+        address = self.ports.loops.link.address
+        if node is None or epoch is None or decode_controller(node.data).host != address:
             return -1
         return epoch.stat.version
 
-    def _close_cleanly(self) -> None:
-        if self._is_failing or self._body is None:
-            return  # it stops in another way already
-        self._is_failing = True
-        self._body.dispatcher.close()
-        self.abandon()
-        try:
-            self._body.replicas.close(self.epoch)
-            why = STOPPED_CLEANLY
-        except (SparklogError, OSError) as error:
-            why = f"it was told to, but {error}"
-            if isinstance(error, DirectoryFailed) and error.is_suspect:
-                self._suspect = str(error.directory.uuid)
-        self.has_told = self._suspect is None
-        if self._suspect is not None and self._zookeeper is not None:
-            try:
-                report_suspect(self._zookeeper, self.machine.broker_id, self._suspect, self.epoch)
-                self.has_told = True
-            except SparklogError as error:
-                why = f"{why}; and ZooKeeper does not know that its disk failed: {error}"
-        self._leave(why)
 
-    def _start(self) -> None:
-        try:
-            self._open()
-        except (SparklogError, OSError) as error:
-            # The launcher tries again, as the runtime does with a broker that cannot start.
-            self.has_told = not isinstance(error, ZooKeeperError)
-            self._leave(f"{type(error).__name__}: {error}")
+class SimulatedPorts:
+    """``LifePorts`` of one process: its disk, network, loops and chores are events."""
 
-    def _stop(self, why: str) -> None:
-        self.die()
-        self._on_stopped(self, why)
+    def __init__(
+        self,
+        world: World,
+        machine: Machine,
+        process: Process,
+        on_cleaned: Callable[[TopicPartition, Stage], None],
+        on_released: Callable[[], None],
+    ) -> None:
+        self.on_released = on_released
+        self.unreported: Callable[[], str | None] = lambda: None
+        self.loops = self.zookeeper_loops = BrokerLoops(process, machine.address, world.network)
+        self.loops.turns_us["coordinator-loads"] = world.load_turn_us
+        self.host_id = machine.address
+        self._world = world
+        self._machine = machine
+        self._process = process
+        self._on_cleaned = on_cleaned
+        self._zookeeper: SimulatedZooKeeper | None = None
+        self._cleaner: CleanerTask | None = None
+        self._cleaner_draw = dice(world.seed, f"cleaner {process.name}")
+        self._threads = WorkThreads(process)
+        self._store: StoreTasks | None = None
 
-    def _fail(self, why: str, suspect: str | None = None) -> None:
-        """As ``BrokerServer``: serve nobody from now on, leave word of a failed fsync, and stop."""
-        self._suspect = suspect or self._suspect
-        if self._is_failing:
-            return
-        self._is_failing = True
-        if self._body is not None:
-            self._body.dispatcher.close()
-        self._loops.start("broker-failure", lambda: self._stop_failed(why, suspect))
+    @property
+    def zookeeper(self) -> SimulatedZooKeeper:
+        assert self._zookeeper is not None, "it has not connected"
+        return self._zookeeper
 
-    def _stop_failed(self, why: str, suspect: str | None) -> Loop:
-        if self._body is not None:
-            self._body.replicas.stop_serving(why)
-            if suspect is not None and self.epoch >= 0:
-                yield from self._body.replication.reports.withdrawal(suspect)
-        self.has_told = self._suspect in (None, suspect)
-        self._leave(why)
-
-    def _leave(self, why: str) -> None:
-        """A process that ends by itself ends its session: nobody waits for that to expire."""
-        if self._zookeeper is not None:
-            self._zookeeper.close()
-        self._stop(why)
-
-    def _open(self) -> None:
-        world, machine, process = self._world, self.machine, self.process
-        zookeeper = self._zookeeper = world.ensemble.client(process, machine.address)
-        zookeeper.on_session(self._on_session)
-        cluster_id = read_or_create_cluster_id(zookeeper)
-        log_dirs = self._open_directories(cluster_id, zookeeper)
-        if world.store is not None:
-            self._store = StoreTasks(process, world.store, world.seed, cluster_id)
-        body = self._body = BrokerBody.compose(
-            machine.broker_id, cluster_id, world.config, log_dirs, self._body_ports(zookeeper), self._fail
-        )
-        world.network.listen(machine.address, process, body.dispatcher)
-        has_racks = bool(world.config.get_str("replica.selector.class"))
-        rack = f"rack-{machine.broker_id % 2}" if has_racks else None
-        broker = Broker(machine.broker_id, plaintext(machine.address, PORT), rack=rack)
-        body.replication.start()
-        body.coordinators.start(self._loops, self._loops)
-        epoch = register(zookeeper, broker, log_dirs, boot_id=machine.boot_id, host_id=machine.address)
-        body.replication.registered(epoch, self._on_registration_lost)
-        self._start_chores(body)
-        body.context.producer_ids.look_ahead(self.epoch)
-
-    def _open_directories(self, cluster_id: str, zookeeper: SimulatedZooKeeper) -> LogDirs:
-        machine, process, world = self.machine, self.process, self._world
-        draw = dice(world.seed, f"directory {process.name}")
-        host = Host(
+    @cached_property
+    def host(self) -> Host:
+        machine, process = self._machine, self._process
+        draw = dice(self._world.seed, f"directory {process.name}")
+        return Host(
             machine.disk.mount(process),
             process,
             InlineExecutor(),
             machine.boot_id,
             new_uuid=lambda: uuid.UUID(int=draw.getrandbits(128)),
         )
-        paths = [f"/{machine.host}/{name}" for name in world.directories]
-        return open_directories(paths, machine.broker_id, cluster_id, host, zookeeper, world.config)
 
-    def _body_ports(self, zookeeper: SimulatedZooKeeper) -> BodyPorts:
-        world, process, loops, threads = self._world, self.process, self._loops, self._threads
+    def connect(self) -> None:
+        self._zookeeper = self._world.ensemble.client(self._process, self._machine.address)
+
+    def body_ports(self, cluster_id: str) -> BodyPorts:
+        world, process, loops, threads = self._world, self._process, self.loops, self._threads
+        if world.store is not None:
+            self._store = StoreTasks(process, world.store, world.seed, cluster_id)
         calls = ControllerCalls(threads, loops.link)
         return BodyPorts(
             inside=Ports(process, ProcessTimer(process), InlineExecutor(), new_guard=Tripwire),
             loops=loops,
             zookeeper_loops=loops,
-            zookeeper=zookeeper,
+            zookeeper=self.zookeeper,
             link=loops.link,
             controller=calls,
             waiting_room=threads,
             hang_up=loops.hang_up,
             lanes=Lanes(fetchers=1),
-            producer_ids=WatchedIds(self.machine.broker_id, calls, threads, world.identities),
+            producer_ids=WatchedIds(self._machine.broker_id, calls, threads, world.identities),
             new_seed=lambda: self._cleaner_draw.getrandbits(64),
             store=None if self._store is None else self._store.ports,
             leadership_listeners=(lambda replicas: Announcements(world.leadership, process.name, replicas),),
         )
 
-    def _start_chores(self, body: BrokerBody) -> None:
+    def listen(self, body: BrokerBody) -> Broker:
+        machine, config = self._machine, self._world.config
+        self._world.network.listen(machine.address, self._process, body.dispatcher)
+        has_racks = bool(config.get_str("replica.selector.class"))
+        rack = f"rack-{machine.broker_id % 2}" if has_racks else None
+        return Broker(machine.broker_id, plaintext(machine.address, PORT), rack=rack)
+
+    def start_loops(self, body: BrokerBody) -> None:
+        body.replication.start()
+        body.coordinators.start(self.loops, self.loops)
+
+    def start_chores(self, body: BrokerBody) -> None:
         config = self._world.config
-        ChoreTasks(self.process, body.replicas, config).start()
-        self._cleaner = CleanerTask(
-            self.process,
-            body.cleaner,
-            config,
-            self._cleaner_draw,
-            lambda tp, stage: self._on_cleaned(self, tp, stage),
-        )
+        ChoreTasks(self._process, body.replicas, config).start()
+        self._cleaner = CleanerTask(self._process, body.cleaner, config, self._cleaner_draw, self._on_cleaned)
         if config.get_bool("log.cleaner.enable"):
             self._cleaner.start()
         if self._store is not None:
             self._store.start(body)
             return
         for name, loop in body.question_loops():
-            self._loops.start(name, loop)
+            self.loops.start(name, loop)
 
-    def _on_registration_lost(self, why: str) -> None:
-        self._fail(why)
+    def stop_chores(self) -> None:
+        self._threads.end()
+        if self._store is not None:
+            self._store.end()
+        if self._cleaner is not None:
+            self._cleaner.abandon()
 
-    def _on_session(self, event: str) -> None:
-        if event == "expired":
-            self._stop("its ZooKeeper session has expired")
+    def stop_loops(self) -> None:
+        """The end of the process ends them, in the same event."""
+
+    def stop_listening(self) -> None:
+        """The same."""
+
+    def end_session(self) -> None:
+        """Where ZooKeeper was there all the time, it knows by now of each disk that failed."""
+        if self._zookeeper is None:
+            return
+        suspect = self.unreported()
+        if suspect is not None and not self._zookeeper.losses:
+            what = f"{self._process.name} ends its session, and nobody knows that {suspect} is suspect"
+            raise Violation("FailedDisksAreReported", what)
+        self._zookeeper.close()

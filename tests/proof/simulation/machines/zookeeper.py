@@ -171,6 +171,8 @@ class SimulatedZooKeeper:
         self._listeners: list[Callable[[SessionEvent], None]] = []
         self._generation = 0
         self._is_connected = not ensemble.is_cut[host]
+        self.losses = int(not self._is_connected)
+        """How often the connection was lost, or the session."""
         self._is_closed = False
         self._has_expired = False
         self._last_delivery_us = 0
@@ -208,6 +210,7 @@ class SimulatedZooKeeper:
         if not self._is_connected:
             return
         self._is_connected = False
+        self.losses += 1
         self.catch_up()  # with the next server that it finds
         self._tell("suspended")
         tree = self._ensemble.tree
@@ -217,6 +220,7 @@ class SimulatedZooKeeper:
     def expired(self) -> None:
         """The server forgot the session; told when there is a connection."""
         self._has_expired = True
+        self.losses += 1
         if not self._ensemble.is_cut[self.host] and self.process.is_alive:
             self.restore_connection()
 

@@ -2,11 +2,11 @@
 
 from typing import Any, Final
 
-from simulation.machines.broker import SimulatedBroker
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.client_mix import ClientMix
 from simulation.plans.faults import Hunt
 from sparklog.broker.gone_replicas import GoneReplicas
+from sparklog.broker.life.broker_life import BrokerLife
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.core.producers.producer_state import ProducerBatch
@@ -50,20 +50,14 @@ def _late_stops_are_obeyed(switch: Switch) -> None:
 def _brokers_outlive_their_sessions(switch: Switch) -> None:
     """A broker whose session has expired goes on, unregistered: nobody tells it anything any more."""
 
-    def on_session(original: Any) -> Any:
-        def mutated(self: SimulatedBroker, event: str) -> None:
+    def goes_on(original: Any) -> Any:
+        def mutated(self: BrokerLife, why: str) -> None:
             """Goes on."""
 
         return mutated
 
-    def registration_lost(original: Any) -> Any:
-        def mutated(self: SimulatedBroker, why: str) -> None:
-            """Goes on."""
-
-        return mutated
-
-    switch.method(SimulatedBroker, "_on_session", on_session)
-    switch.method(SimulatedBroker, "_on_registration_lost", registration_lost)
+    switch.method(BrokerLife, "lose_session", goes_on)
+    switch.method(BrokerLife, "lose_registration", goes_on)
 
 
 def _obeys_what_an_earlier_life_was_told(switch: Switch) -> None:

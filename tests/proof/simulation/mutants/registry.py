@@ -16,6 +16,7 @@ from simulation.mutants.histories import HISTORIES
 from simulation.mutants.identities import IDENTITIES
 from simulation.mutants.isr import ISR
 from simulation.mutants.leader import LEADER
+from simulation.mutants.life import LIFE
 from simulation.mutants.mutant import Mutant
 from simulation.mutants.proposals import PROPOSALS
 from simulation.mutants.recovery import RECOVERY
@@ -38,6 +39,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *STORAGE,
     *RECOVERY,
     *RESTARTS,
+    *LIFE,
     *COMPACTION,
     *IDENTITIES,
     *COORDINATORS,

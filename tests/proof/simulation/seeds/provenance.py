@@ -11,7 +11,7 @@ import histories
 import simulation
 import sparklog
 
-LIBRARIES: Final = ("cramjam", "crc32c", "kazoo", "numpy", "pyarrow")
+LIBRARIES: Final = ("cramjam", "crc32c", "numpy", "pyarrow")
 """What sparklog depends on and a run loads."""
 
 

@@ -48,7 +48,7 @@ def test_what_the_store_has_stays_unless_the_elected_has_a_record_of_a_later_epo
     assert kept_by_history(truth, view_of(*log)) == kept
 
 
-def test_an_election_that_an_operator_demanded_without_the_store_keeps_and_awaits_nothing_of_it(truth):
+def test_an_election_demanded_without_the_store_keeps_and_awaits_nothing_of_it(truth):
     assert awaits_history(truth, view_of())
     truth.state.store_given_up_in_epoch = 4
     assert kept_by_history(truth, view_of()) == 0
