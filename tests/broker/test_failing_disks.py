@@ -21,6 +21,7 @@ from sparklog.storage.log_directory import LogDirectory
 pytestmark = pytest.mark.integration
 
 
+@pytest.mark.scenario("S6")
 def test_a_broker_whose_disk_fails_stops_so_that_others_lead(broker) -> None:
     broker.lead()
     (partition,) = broker.server.body.replicas.partitions()
@@ -35,6 +36,9 @@ def test_a_broker_whose_disk_fails_stops_so_that_others_lead(broker) -> None:
     assert "No space left" in broker.server.failure
 
 
+@pytest.mark.bug(
+    "B51", "records", "A broker whose fsync failed returns trusted with records that its disk never had."
+)
 def test_a_broker_whose_fsync_fails_stops_and_leaves_word_that_its_directory_is_suspect(
     broker, options, zookeeper, monkeypatch
 ) -> None:
@@ -60,6 +64,7 @@ def test_a_broker_whose_fsync_fails_stops_and_leaves_word_that_its_directory_is_
     assert zookeeper.exists(znodes.broker_path(BrokerId(1))) is None
 
 
+@pytest.mark.bug("B22", "words", "A failed fsync costs a broker its proof a second time.")
 def test_a_broker_that_cannot_forget_a_failed_fsync_does_not_start(
     options, zookeeper, tmp_path, monkeypatch
 ) -> None:
@@ -113,6 +118,7 @@ def after_a_failed_fsync(options, zookeeper, tmp_path):
     return two
 
 
+@pytest.mark.bug("B29", "records", "The note of a failed fsync is lost, or applied twice.")
 def test_a_failed_fsync_is_known_although_the_directory_with_its_note_cannot_be_opened(
     after_a_failed_fsync, zookeeper, tmp_path
 ) -> None:
@@ -122,6 +128,7 @@ def test_a_failed_fsync_is_known_although_the_directory_with_its_note_cannot_be_
     assert (incarnation(zookeeper).record.intact_since, incarnation(zookeeper).number) == (1, 1)
 
 
+@pytest.mark.bug("B29")
 def test_the_note_of_a_failed_fsync_is_applied_once_if_its_directory_goes_offline(
     after_a_failed_fsync, zookeeper, tmp_path, monkeypatch
 ) -> None:
@@ -140,6 +147,7 @@ def test_the_note_of_a_failed_fsync_is_applied_once_if_its_directory_goes_offlin
     assert (incarnation(zookeeper).record.intact_since, incarnation(zookeeper).number) == (1, 2)
 
 
+@pytest.mark.bug("B31")
 @pytest.mark.parametrize(("error", "is_trusted"), [(errno.EROFS, False), (errno.EACCES, True)])
 def test_a_disk_that_went_read_only_before_a_start_is_not_trusted_when_it_is_back(
     options, zookeeper, tmp_path, monkeypatch, error, is_trusted
@@ -166,6 +174,7 @@ def test_a_disk_that_went_read_only_before_a_start_is_not_trusted_when_it_is_bac
     )
 
 
+@pytest.mark.bug("B30", "records", "A disk that fails while its broker stops is trusted at the next start.")
 @pytest.mark.parametrize("fails", ["flush", "close"])
 def test_a_disk_that_fails_an_fsync_during_a_stop_is_not_trusted_at_the_next_start(
     broker, options, zookeeper, monkeypatch, fails
@@ -197,6 +206,7 @@ def test_a_disk_that_fails_an_fsync_during_a_stop_is_not_trusted_at_the_next_sta
     assert last.record.intact_since == last.number
 
 
+@pytest.mark.bug("B31", "records", "A disk that fails at a start is trusted at the next.")
 def test_a_disk_that_fails_the_last_directory_at_a_start_is_not_trusted_at_the_next(
     options, zookeeper, monkeypatch
 ) -> None:
@@ -213,6 +223,7 @@ def test_a_disk_that_fails_the_last_directory_at_a_start_is_not_trusted_at_the_n
     assert (incarnation(zookeeper).record.intact_since, incarnation(zookeeper).number) == (1, 1)
 
 
+@pytest.mark.bug("B52", "away", "A broker whose disk accepts no checkpoint or no new log keeps leading.")
 @pytest.mark.parametrize("chore", ["checkpoint_high_watermarks", "checkpoint_recovery_points"])
 def test_a_broker_whose_disk_takes_no_checkpoint_stops_so_that_others_lead(
     broker, options, chore, monkeypatch

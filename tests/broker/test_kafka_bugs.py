@@ -1,7 +1,7 @@
 """Bugs that Kafka's replication once had, played again between brokers' rooms over real logs.
 
 Broker 1 is A, broker 2 is B, broker 3 is C. Each test lets happen what led to the damage, and asserts what
-Kafka got wrong then. ``tests/proof/docs/historical-bugs.md`` tells the stories.
+Kafka got wrong then. ``python -m proof_index K`` lists them.
 """
 
 import threading
@@ -110,6 +110,11 @@ def consume(member, offset):
     return member.partition.read(ReadRequest(offset, 1 << 20), at_least_one_batch=True)
 
 
+@pytest.mark.kafka_bug(
+    "K1",
+    "KAFKA-1211, KIP-101",
+    "A restarted follower truncated at its late high watermark, then led: an acknowledged record was lost.",
+)
 def test_kafka_1211_a_restarted_follower_keeps_what_was_committed_above_its_watermark(members) -> None:
     """KIP-101's loss: B restarts, A dies before B has fetched again, B leads."""
     roles(members, 1, 1)
@@ -129,6 +134,11 @@ def test_kafka_1211_a_restarted_follower_keeps_what_was_committed_above_its_wate
     assert contents(members[2]) == contents(members[1])
 
 
+@pytest.mark.kafka_bug(
+    "K2",
+    "KIP-101",
+    "After a power cut of both replicas the shorter log led; both had different records at one offset.",
+)
 def test_kip_101_two_logs_that_lost_power_hold_the_same_records_again(members) -> None:
     """B comes back first, without m2, and leads; A comes back with m2 below its watermark."""
     roles(members, 1, 1)
@@ -147,6 +157,11 @@ def test_kip_101_two_logs_that_lost_power_hold_the_same_records_again(members) -
     assert epochs(members[1]) == epochs(members[2]) == [(1, 0), (2, 1)]
 
 
+@pytest.mark.kafka_bug(
+    "K3",
+    "KAFKA-6361, KIP-279",
+    "A leader answered for an unknown epoch with its own start, and a foreign record stayed.",
+)
 def test_kafka_6361_a_leader_answers_for_an_epoch_that_it_never_saw_with_the_one_before(members) -> None:
     """KIP-279: A leads e1 and, after B's e2 of which it knows nothing, e3."""
     roles(members, 1, 1)
@@ -162,6 +177,11 @@ def test_kafka_6361_a_leader_answers_for_an_epoch_that_it_never_saw_with_the_one
     assert members[2].partition.log_end_offset == 2
 
 
+@pytest.mark.kafka_bug(
+    "K4",
+    "KAFKA-7415",
+    "A leader without a record had no epoch, and followers truncated at their high watermark.",
+)
 def test_kafka_7415_after_elections_back_to_back_nothing_that_both_have_is_cut(members) -> None:
     """A has led e4 without a record when B, who holds one of e3, asks where they part."""
     roles(members, 1, 1)
@@ -183,6 +203,11 @@ def test_kafka_7415_after_elections_back_to_back_nothing_that_both_have_is_cut(m
     assert contents(members[2]) == contents(members[1])
 
 
+@pytest.mark.kafka_bug(
+    "K5",
+    "KAFKA-10706",
+    "An epoch without a record, at the log's end, was never forgotten: the logs diverged forever.",
+)
 def test_kafka_10706_epochs_without_a_record_do_not_make_logs_diverge_for_ever(members) -> None:
     roles(members, 1, 1)
     members[1].produce(batch("m"))
@@ -200,6 +225,11 @@ def test_kafka_10706_epochs_without_a_record_do_not_make_logs_diverge_for_ever(m
     assert len(members[2].requests) == 2
 
 
+@pytest.mark.kafka_bug(
+    "K6",
+    "KAFKA-7128",
+    "A replica joined at a new leader's stale high watermark, and was elected without committed records.",
+)
 def test_kafka_7128_a_replica_that_lacks_committed_records_is_not_elected(
     trio,
 ) -> None:
@@ -226,6 +256,12 @@ def test_kafka_7128_a_replica_that_lacks_committed_records_is_not_elected(
     assert trio[3].partition.log_end_offset == 20
 
 
+@pytest.mark.kafka_bug(
+    "K7", "KAFKA-7164", "A follower missed an epoch and did not compare logs with the same leader."
+)
+@pytest.mark.scenario(
+    "S43", "A follower that missed an epoch truncates although its leader is the same as before (KAFKA-7164)."
+)
 def test_kafka_7164_a_follower_that_missed_an_epoch_cuts_although_its_leader_is_the_same(trio) -> None:
     """A leads e5 and e7, C led e6, and B never heard of that."""
     roles(trio, 1, 5)
@@ -245,6 +281,12 @@ def test_kafka_7164_a_follower_that_missed_an_epoch_cuts_although_its_leader_is_
     assert contents(trio[2]) == contents(trio[1]) == contents(trio[3])
 
 
+@pytest.mark.kafka_bug(
+    "K8",
+    "KAFKA-14704",
+    "A deposed leader applied the high watermark of a truncating reply before it truncated.",
+)
+@pytest.mark.scenario("S44", "A reply with a divergence truncates and moves no watermark (KAFKA-14704).")
 def test_kafka_14704_a_reply_that_says_where_logs_part_moves_no_watermark(members) -> None:
     """Otherwise a deposed leader took its own uncommitted tail for committed until it was cut."""
     roles(members, 1, 1)
@@ -263,6 +305,7 @@ def test_kafka_14704_a_reply_that_says_where_logs_part_moves_no_watermark(member
     assert members[1].partition.high_watermark == 1
 
 
+@pytest.mark.kafka_bug("K9", "KAFKA-13207", "A former leader's late reply truncated a log.")
 def test_kafka_13207_a_reply_of_the_leader_before_cuts_nothing(trio) -> None:
     """B follows C by the time that A's answer, where their logs part, arrives."""
     roles(trio, 1, 1)
@@ -283,6 +326,9 @@ def test_kafka_13207_a_reply_of_the_leader_before_cuts_nothing(trio) -> None:
     assert contents(trio[2]) == before
 
 
+@pytest.mark.kafka_bug(
+    "K10", "KAFKA-7786", "A late FENCED_LEADER_EPOCH for an old epoch ended replication for good."
+)
 def test_kafka_7786_a_refusal_of_an_epoch_that_is_over_does_not_stop_replication(members) -> None:
     """B's question is on its way when both hear of the next epoch: A refuses it as of an old one."""
     roles(members, 1, 1)
@@ -299,6 +345,11 @@ def test_kafka_7786_a_refusal_of_an_epoch_that_is_over_does_not_stop_replication
     assert contents(members[2]) == contents(members[1])
 
 
+@pytest.mark.kafka_bug(
+    "K12",
+    "KAFKA-2143",
+    "A leader overtook a follower during its question for the log end, and the follower wiped its log.",
+)
 def test_kafka_2143_a_leader_that_grows_while_asked_for_its_ends_costs_no_records(
     members,
 ) -> None:
@@ -321,6 +372,11 @@ def test_kafka_2143_a_leader_that_grows_while_asked_for_its_ends_costs_no_record
     assert contents(members[2]) == contents(members[1])
 
 
+@pytest.mark.kafka_bug(
+    "K13",
+    "KAFKA-9491",
+    "A follower began its log anew, kept a high watermark below it, then led and answered out of range.",
+)
 def test_kafka_9491_a_log_that_began_anew_is_readable_from_there_when_its_replica_leads(members) -> None:
     """Its watermark begins where its log does; behind the log's start it made every read out of range."""
     roles(members, 1, 1)
@@ -340,6 +396,8 @@ def test_kafka_9491_a_log_that_began_anew_is_readable_from_there_when_its_replic
     assert consume(members[2], 30).size_bytes > 0
 
 
+@pytest.mark.kafka_bug("K14", "KAFKA-5634", "Retention removed uncommitted records.")
+@pytest.mark.scenario("S48")
 def test_kafka_5634_retention_removes_nothing_that_is_not_committed(members) -> None:
     """The log's start may not overtake the high watermark."""
     roles(members, 1, 1)
@@ -354,6 +412,11 @@ def test_kafka_5634_retention_removes_nothing_that_is_not_committed(members) -> 
     assert members[1].partition.log_start_offset <= members[1].partition.high_watermark == 5
 
 
+@pytest.mark.kafka_bug(
+    "K15",
+    "KAFKA-1647",
+    "The checkpoint of high watermarks left out followers of a dead leader; after a crash theirs was 0.",
+)
 def test_kafka_1647_a_replica_without_a_leader_keeps_its_checkpointed_watermark(members) -> None:
     """It was left out until its leader came back; a crash meanwhile began again from 0."""
     roles(members, 1, 1)
@@ -373,6 +436,7 @@ def test_kafka_1647_a_replica_without_a_leader_keeps_its_checkpointed_watermark(
     assert written == [{TP: 3}] * 3
 
 
+@pytest.mark.kafka_bug("K16")
 def test_kafka_2729_a_leader_that_missed_its_successor_commits_nothing(
     members,
 ) -> None:
@@ -396,6 +460,7 @@ def test_kafka_2729_a_leader_that_missed_its_successor_commits_nothing(
     assert contents(members[1]) == contents(members[2])
 
 
+@pytest.mark.kafka_bug("K17")
 def test_kafka_7235_words_of_the_controller_to_an_earlier_life_of_a_broker_are_refused(members) -> None:
     replicas = members[1].replicas
     assert replicas.accept_controller(5, members[1].epoch - 1) is ErrorCode.stale_broker_epoch
@@ -403,6 +468,13 @@ def test_kafka_7235_words_of_the_controller_to_an_earlier_life_of_a_broker_are_r
     assert replicas.accept_controller(4, members[1].epoch) is ErrorCode.stale_controller_epoch
 
 
+@pytest.mark.kafka_bug(
+    "K26", "KAFKA-9539, KIP-570", "A late StopReplica stopped a replica with a newer role."
+)
+@pytest.mark.scenario(
+    "S41",
+    "StopReplica of an older epoch is fenced; marks for deletion and an unknown epoch are obeyed (KIP-570).",
+)
 def test_kafka_9539_a_late_stop_of_an_earlier_epoch_stops_no_replica(members) -> None:
     """KIP-570. Only who deletes (-2), or is too old to know an epoch (-1), is obeyed without one."""
     roles(members, 1, 5)
@@ -418,6 +490,12 @@ def test_kafka_9539_a_late_stop_of_an_earlier_epoch_stops_no_replica(members) ->
     assert members[1].partition is None
 
 
+@pytest.mark.kafka_bug(
+    "K19", "KAFKA-12686", "A late answer to an ISR proposal cleared a newer role's proposal."
+)
+@pytest.mark.scenario(
+    "S31", "A controller's answer that is older than a role or proposal changes nothing (KAFKA-12686)."
+)
 def test_kafka_12686_an_answer_that_a_new_role_has_overtaken_settles_nothing(members) -> None:
     """Both roles number their proposals from 1."""
     roles(members, 1, 1, isr=(1,))
@@ -438,6 +516,7 @@ def test_kafka_12686_an_answer_that_a_new_role_has_overtaken_settles_nothing(mem
     assert leader.isr.proposal == first_again.proposal, "still in flight"
 
 
+@pytest.mark.kafka_bug("K25")
 def test_kafka_1097_a_fetch_of_a_replica_that_was_moved_away_does_not_count(trio) -> None:
     roles(trio, 1, 1)
     pull(trio[3])
@@ -452,6 +531,11 @@ def test_kafka_1097_a_fetch_of_a_replica_that_was_moved_away_does_not_count(trio
     assert trio[1].proposals == []
 
 
+@pytest.mark.kafka_bug(
+    "K28",
+    "KAFKA-9835, KAFKA-9807, KAFKA-9196",
+    "Sizes or the high watermark were read twice during an append or roll: uncommitted records were read.",
+)
 def test_kafka_9835_a_read_ends_below_its_watermark_while_the_log_rolls(members) -> None:
     """KAFKA-9807, KAFKA-9196: size, segment and watermark of one read are of one moment."""
     roles(members, 1, 1)

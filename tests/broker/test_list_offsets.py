@@ -25,6 +25,7 @@ class PartitionBeforeAnElection:
         return found
 
 
+@pytest.mark.bug("B58", "words", "A ListOffsets answer has another leader's epoch.")
 @pytest.mark.parametrize(("timestamp", "offset"), [(LATEST, 7), (EARLIEST, 2)])
 def test_an_answer_has_the_epoch_of_the_leader_that_gave_it(timestamp, offset):
     call = SimpleNamespace(partition=lambda topic_partition: PartitionBeforeAnElection(), version=7)

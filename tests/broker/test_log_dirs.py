@@ -57,6 +57,7 @@ def test_a_note_of_a_failed_fsync_counts_also_if_its_own_directory_then_cannot_b
     assert two.suspects() == {str(one.uuid)}, "what a directory that is out of service says is not changed"
 
 
+@pytest.mark.bug("B23")
 def test_after_a_failed_fsync_only_the_logs_in_its_directory_are_those_of_a_corrupt_one(start):
     log_dirs, one, two = start()
     for number in (0, 1):
@@ -68,6 +69,7 @@ def test_after_a_failed_fsync_only_the_logs_in_its_directory_are_those_of_a_corr
     assert found == {str(one.uuid): ({(TOPIC, 0)}, False), str(two.uuid): ({(TOPIC, 1)}, True)}
 
 
+@pytest.mark.bug("B40")
 def test_a_clean_stop_is_proven_until_a_start_has_registered(start):
     log_dirs, _, _ = start()
     log_dirs.close(clean_epoch=70)
@@ -76,6 +78,7 @@ def test_a_clean_stop_is_proven_until_a_start_has_registered(start):
         assert [identity.clean_epoch for identity in log_dirs.identities()] == [70, 70]
 
 
+@pytest.mark.bug("B41")
 def test_a_directory_that_no_start_of_this_boot_has_had_is_of_another(start):
     start()
     start(boot="later", names=("one",))

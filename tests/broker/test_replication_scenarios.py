@@ -1,7 +1,4 @@
-"""What Kafka's own tests of replication demand, between brokers' rooms over real logs.
-
-The numbers in brackets are those of ``tests/proof/docs/scenarios.md``.
-"""
+"""What Kafka's own tests of replication demand, between brokers' rooms over real logs."""
 
 import uuid
 
@@ -47,6 +44,7 @@ def read(member, *, epoch=-1, follower=None, offset=0):
     return member.partition.read(request, at_least_one_batch=True)
 
 
+@pytest.mark.bug("B87")
 def test_a_producer_waits_on_when_its_leader_stays_leader_without_the_follower_that_left(members, batch):
     both(members, 1, 1, isr=(1, 2), min_isr=1)
     answers = members[1].produce(batch())
@@ -56,8 +54,11 @@ def test_a_producer_waits_on_when_its_leader_stays_leader_without_the_follower_t
     assert members[1].partition.log_end_offset == 1
 
 
+@pytest.mark.scenario(
+    "S21",
+    "A crash shortens the leader's log, and it writes something else there: logs are equal again (KIP-101).",
+)
 def test_a_leader_whose_log_a_crash_has_shortened_does_not_make_logs_diverge(members, batch) -> None:
-    """[21]"""
     both(members, 1, 1)
     for sequence in range(10):
         members[1].produce(batch(producer_id=1, sequence=sequence))
@@ -72,8 +73,8 @@ def test_a_leader_whose_log_a_crash_has_shortened_does_not_make_logs_diverge(mem
     assert [header.producer_id for header in headers(members[2])] == [1] * 5 + [2] * 3
 
 
+@pytest.mark.scenario("S22", "Leaders change and followers truncate: along a log, offsets only grow.")
 def test_offsets_do_not_go_backwards_whoever_leads(members, batch) -> None:
-    """[22]"""
     both(members, 1, 1)
     for epoch in range(1, 9):
         leader, follower = (members[1], members[2]) if epoch % 2 else (members[2], members[1])
@@ -89,8 +90,8 @@ def test_offsets_do_not_go_backwards_whoever_leads(members, batch) -> None:
     assert contents(members[1]) == contents(members[2])
 
 
+@pytest.mark.scenario("S23", "Leadership alternates as fast as possible: nothing acknowledged is lost.")
 def test_leaders_that_change_fast_lose_nothing_that_was_acknowledged(members, batch) -> None:
-    """[23]"""
     both(members, 1, 1)
     acknowledged, asked = [], []
     for epoch in range(2, 42):
@@ -109,8 +110,11 @@ def test_leaders_that_change_fast_lose_nothing_that_was_acknowledged(members, ba
     assert {header.base_offset for header in headers(members[1])} >= set(acknowledged)
 
 
+@pytest.mark.scenario(
+    "S24",
+    "Replicas led alone by unclean elections and wrote different records: their logs become equal (KIP-279).",
+)
 def test_logs_that_unclean_elections_parted_are_equal_once_they_meet(members, batch) -> None:
-    """[24]"""
     both(members, 1, 1, isr=(1, 2), min_isr=1)
     members[1].produce(batch(2), acks=1)
     pull(members[2])
@@ -127,6 +131,9 @@ def test_logs_that_unclean_elections_parted_are_equal_once_they_meet(members, ba
     assert [epoch for epoch, _ in histories[1]] == [epoch for epoch, _ in histories[0]][: len(histories[1])]
 
 
+@pytest.mark.bug(
+    "B38", "records", "A replica in sync lacks what its leader kept through an unclean election."
+)
 def test_a_log_that_parts_before_its_own_start_takes_over_all_that_an_unclean_leader_has(
     members, batch
 ) -> None:
@@ -145,13 +152,19 @@ def test_a_log_that_parts_before_its_own_start_takes_over_all_that_an_unclean_le
     assert (members[2].partition.log_start_offset, members[2].partition.log_end_offset) == (0, 5)
 
 
+@pytest.mark.scenario(
+    "S36", "An unassigned follower gets UNKNOWN_LEADER_EPOCH, or NOT_LEADER_OR_FOLLOWER if it names no epoch."
+)
 def test_a_replica_that_does_not_belong_here_is_told_to_ask_for_news(members) -> None:
-    """[36]"""
     both(members, 1, 3)
     assert read(members[1], epoch=3, follower=9).error is ErrorCode.unknown_leader_epoch
     assert read(members[1], follower=9).error is ErrorCode.not_leader_or_follower
 
 
+@pytest.mark.scenario(
+    "S37",
+    "An older epoch is answered with FENCED_LEADER_EPOCH, a newer one with UNKNOWN_LEADER_EPOCH (KIP-320).",
+)
 @pytest.mark.parametrize(
     ("epoch", "leader_says", "follower_says"),
     [
@@ -164,7 +177,7 @@ def test_a_replica_that_does_not_belong_here_is_told_to_ask_for_news(members) ->
 def test_leaders_and_followers_compare_epochs_before_they_say_anything_else(
     members, epoch, leader_says, follower_says
 ) -> None:
-    """[37] Reads, offsets and ends of epochs alike."""
+    """Reads, offsets and ends of epochs alike."""
     both(members, 1, 5)
     for member, expected in ((members[1], leader_says), (members[2], follower_says)):
         assert read(member, epoch=epoch).error is expected
@@ -176,8 +189,8 @@ def test_leaders_and_followers_compare_epochs_before_they_say_anything_else(
             assert (offset, end) == (expected, expected)
 
 
+@pytest.mark.scenario("S38", "A follower's fetch whose read fails is no progress of that follower.")
 def test_a_read_that_failed_is_no_progress_of_the_follower_that_asked(members, batch) -> None:
-    """[38]"""
     both(members, 1, 1)
     answers = members[1].produce(batch(2))
     log = members[1].partition.log
@@ -194,8 +207,9 @@ def test_a_read_that_failed_is_no_progress_of_the_follower_that_asked(members, b
     assert members[1].partition.high_watermark == 2
 
 
+@pytest.mark.scenario("S40", "A parked fetch is fenced at once when its epoch ends.")
 def test_a_parked_fetch_of_an_epoch_that_ends_is_fenced_at_once(members) -> None:
-    """[40] The same broker leads the next epoch; who waits learns that it is another one."""
+    """The same broker leads the next epoch; who waits learns that it is another one."""
     both(members, 1, 1)
     answers = []
     wanted = [(TP, members[1].partition, ReadRequest(0, 1 << 20, 1))]
@@ -205,8 +219,10 @@ def test_a_parked_fetch_of_an_epoch_that_ends_is_fenced_at_once(members) -> None
     assert [answer[TP].error for answer in answers] == [ErrorCode.fenced_leader_epoch]
 
 
+@pytest.mark.scenario(
+    "S42", "A role or a fetch for another topic of the same name is INCONSISTENT_TOPIC_ID (KIP-516)."
+)
 def test_a_role_in_another_topic_of_the_same_name_is_refused(members) -> None:
-    """[42]"""
     both(members, 1, 1)
     another, replicas = uuid.UUID(int=99), members[1].replicas
     assert replicas.find(TP, another) is ErrorCode.inconsistent_topic_id
@@ -214,8 +230,8 @@ def test_a_role_in_another_topic_of_the_same_name_is_refused(members) -> None:
     assert members[1].partition.leader_epoch == 1
 
 
+@pytest.mark.scenario("S47", "One partition's log fails in a reply: the other partitions continue.")
 def test_a_partition_whose_log_fails_in_a_reply_keeps_no_other_from_following(members, batch) -> None:
-    """[47]"""
     both(members, 1, 1)
     for member in members.values():
         member.replicas.become(OTHER, member.partition.topic_id, led_by_1(1), {}, is_new=True)

@@ -146,6 +146,7 @@ def twice(request, tmp_path, clock, batch):
     return broker
 
 
+@pytest.mark.bug("B24", "away", "A broker with logs of two topics of one name never starts.")
 def test_of_two_topics_logs_of_one_name_both_are_kept_and_one_gets_the_role(twice):
     assert twice.lead(LATER, epoch=1) is ErrorCode.none
     partition = twice.replicas.get(TP)
@@ -157,6 +158,7 @@ def test_of_two_topics_logs_of_one_name_both_are_kept_and_one_gets_the_role(twic
     assert (twice.names_in(twice.later), twice.names_in(twice.earlier)) == (["quakes-0"], [STRAY])
 
 
+@pytest.mark.bug("B24")
 def test_until_then_both_stay_as_they_are(twice):
     twice.restart()
     assert (twice.names_in(twice.later), twice.names_in(twice.earlier)) == (["quakes-0"], ["quakes-0"])
@@ -164,6 +166,7 @@ def test_until_then_both_stay_as_they_are(twice):
     assert (twice.replicas.get(TP).log.log_end_offset, twice.replicas.get(TP).high_watermark) == (4, 4)
 
 
+@pytest.mark.bug("B24")
 def test_a_third_topic_of_that_name_takes_neither(twice):
     assert twice.lead(THIRD, is_new=True) is ErrorCode.none
     assert (twice.replicas.get(TP).topic_id, twice.replicas.get(TP).log.log_end_offset) == (THIRD, 0)
@@ -221,6 +224,7 @@ def test_a_late_stop_of_an_earlier_topic_does_not_touch_the_one_that_has_its_nam
     assert broker.names == []
 
 
+@pytest.mark.bug("B7", "away", "A replica that was moved away comes back.")
 def test_a_late_role_does_not_bring_back_a_replica_that_was_moved_away(broker):
     broker.lead(LATER, epoch=9)
     assert broker.replicas.stop_replica(TP, 10, delete=True, topic_id=LATER) is ErrorCode.none
@@ -236,12 +240,14 @@ def test_a_replica_that_is_moved_back_later_is_made_again(broker):
     assert broker.names == ["quakes-0"]
 
 
+@pytest.mark.bug("B7")
 def test_a_role_that_comes_after_the_stop_that_followed_it_makes_no_replica(broker):
     assert broker.replicas.stop_replica(TP, 3, delete=True, topic_id=LATER) is ErrorCode.none
     assert broker.lead(LATER, epoch=2) is ErrorCode.fenced_leader_epoch
     assert broker.lead(LATER, epoch=4) is ErrorCode.none
 
 
+@pytest.mark.bug("B7")
 def test_no_role_brings_back_a_deleted_topic_but_another_of_its_name_is_welcome(broker):
     broker.lead(EARLIER, epoch=5)
     broker.replicas.stop_replica(TP, -2, delete=True, topic_id=EARLIER)
@@ -263,6 +269,7 @@ def test_a_disk_that_cannot_set_a_log_aside_has_failed_and_is_not_asked_again(br
     assert broker.replicas.get(TP) is None
 
 
+@pytest.mark.bug("B26", "away", "A replica of a deleted topic stays on disk for ever.")
 @pytest.mark.parametrize("first", [EARLIER, LATER])
 def test_both_logs_of_one_name_are_deleted_before_any_role_if_both_topics_are(first, twice):
     broker = twice
@@ -287,6 +294,7 @@ def test_a_disk_that_cannot_delete_the_other_log_of_a_name_has_failed(twice, mon
     assert broker.replicas.get(TP).topic_id == home
 
 
+@pytest.mark.bug("B8", "away", "A topic whose deletion met a failing disk is never deleted.")
 def test_a_disk_that_cannot_delete_a_log_has_failed(broker, monkeypatch):
     broker.lead(LATER, epoch=9)
 
@@ -298,6 +306,7 @@ def test_a_disk_that_cannot_delete_a_log_has_failed(broker, monkeypatch):
     assert list(broker.replicas.offline_directories()) == [str(broker.folder)]
 
 
+@pytest.mark.bug("B52")
 def test_a_disk_that_takes_no_new_log_has_failed(broker, monkeypatch):
     def refuse(*_):
         raise OSError(28, "No space left on device")
@@ -307,6 +316,7 @@ def test_a_disk_that_takes_no_new_log_has_failed(broker, monkeypatch):
     assert list(broker.replicas.offline_directories()) == [str(broker.folder)]
 
 
+@pytest.mark.bug("B16", "words", "A role after the last disk failure is logged as a bug, or fails.")
 @pytest.mark.parametrize("is_new", [True, False])
 def test_a_role_after_the_last_directory_failed_is_refused_without_a_stack_trace(broker, caplog, is_new):
     broker.log_dirs.fail(broker.directory, "Input/output error", is_suspect=False)
@@ -348,6 +358,7 @@ def returned(broker, batch):
     return broker
 
 
+@pytest.mark.bug("B45", "away", "A log of an earlier topic stays under the name of a later topic.")
 def test_a_log_whose_name_another_topic_took_is_set_aside_also_if_that_lives_elsewhere(returned, caplog):
     returned.hear(LATER)
     assert (returned.replicas.get(TP), returned.names) == (None, [STRAY])
@@ -417,6 +428,7 @@ def test_a_log_that_says_no_topics_id_is_not_set_aside(returned):
     assert returned.names == ["quakes-0"]
 
 
+@pytest.mark.bug("B45")
 def test_of_two_logs_of_one_name_neither_stays_if_a_third_topic_has_it(twice):
     twice.hear(THIRD)
     assert twice.replicas.get(TP) is None
@@ -470,6 +482,7 @@ def half_made(tmp_path, clock, monkeypatch):
     return broker
 
 
+@pytest.mark.bug("B44", "away", "A broker whose disk failed while it created a log never starts again.")
 def test_a_role_that_comes_again_after_its_log_was_half_made_makes_no_second_copy(half_made):
     assert half_made.lead(LATER, is_new=True) is ErrorCode.kafka_storage_error
     assert half_made.names_in(half_made.folders[1]) == []
@@ -478,6 +491,7 @@ def test_a_role_that_comes_again_after_its_log_was_half_made_makes_no_second_cop
     assert half_made.log_dirs.home_of(TP).path == str(half_made.folder)
 
 
+@pytest.mark.bug("B44")
 def test_the_topic_of_a_log_that_was_half_made_is_deleted_when_its_directory_is_back(half_made):
     delete = {"delete": True, "topic_id": LATER}
     assert half_made.replicas.stop_replica(TP, -2, **delete) is ErrorCode.kafka_storage_error

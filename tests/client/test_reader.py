@@ -332,6 +332,7 @@ def test_the_consumer_gives_up_on_a_partition_that_nobody_serves(
         consumer.poll(10_000)
 
 
+@pytest.mark.scenario("S10")
 def test_the_consumer_asks_where_to_go_on_when_its_offset_is_gone(
     start_fake: Start, client_of: Connect, batch_of: BatchOf
 ) -> None:

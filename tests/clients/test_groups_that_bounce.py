@@ -90,6 +90,7 @@ class Committing(Member):
         self._next[partition] = offset + 1
 
 
+@pytest.mark.scenario("S13", "Consumers or brokers bounce: a group's position is never behind its commit.")
 def test_a_position_is_never_behind_its_commit(tmp_path) -> None:
     with InProcessCluster(tmp_path) as cluster:
         cluster.create_topic(TOPIC, partitions=PARTITIONS)

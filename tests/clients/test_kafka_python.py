@@ -30,9 +30,12 @@ def test_it_produces_and_consumes_with_idempotence(cluster) -> None:
     consumer.close()
 
 
+@pytest.mark.scenario(
+    "S20", "Clients as old as 0.11 work with this broker, and newer ones learn what it serves (KIP-35)."
+)
 @pytest.mark.parametrize("release", [(0, 11), (1, 0), (2, 3), (2, 6)])
 def test_it_produces_and_consumes_with_the_requests_of_older_releases(cluster, release) -> None:
-    """[20] 0.11 is the first whose batches are those of today."""
+    """0.11 is the first whose batches are those of today."""
     topic = f"kafka-python-as-{release[0]}-{release[1]}"
     cluster.create_topic(topic)
     options = {"bootstrap_servers": cluster.bootstrap_servers.split(","), "api_version": release}

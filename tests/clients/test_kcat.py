@@ -25,9 +25,9 @@ def test_kcat_lists_brokers_topics_and_leaders(cluster) -> None:
     assert listing.count("replicas: ") >= 3
 
 
+@pytest.mark.scenario("S19", "Every codec goes in and comes out.")
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_kcat_produces_and_consumes_in_every_codec(cluster, codec) -> None:
-    """[19]"""
     topic = f"kcat-{codec}"
     cluster.create_topic(topic, partitions=2)
     lines = [f"key{number}:value {number} " + "x" * 200 for number in range(500)]

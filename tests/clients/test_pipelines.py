@@ -108,6 +108,7 @@ def refusal(pipeline: PipelineProcess, step: str) -> str:
     return str(refused.value)
 
 
+@pytest.mark.scenario("S12", "The same with groups that rebalance (KIP-447).")
 def test_a_zombie_whose_partition_has_moved_commits_nothing(room, instance):
     zombie = instance("zombie")
     take_all(zombie, room.values(0))
@@ -124,6 +125,7 @@ def test_a_zombie_whose_partition_has_moved_commits_nothing(room, instance):
     assert room.position() == EACH
 
 
+@pytest.mark.scenario("S12")
 def test_a_member_of_the_generation_before_commits_nothing(cluster, instance):
     room = Room(cluster, partitions=2)
     first = instance("first", of=room)
@@ -139,6 +141,7 @@ def test_a_member_of_the_generation_before_commits_nothing(cluster, instance):
     assert [room.position(partition) for partition in range(2)] == [-1, -1]
 
 
+@pytest.mark.scenario("S12")
 @pytest.mark.parametrize("is_resumed", [True, False], ids=["committed", "timed out"])
 def test_who_takes_a_partition_over_waits_for_the_offsets_that_are_pending(room, instance, is_resumed):
     zombie = instance("zombie", timeout_ms=LONG_MS if is_resumed else SHORT_MS)

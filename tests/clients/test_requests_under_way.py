@@ -82,6 +82,7 @@ def let_the_isr_grow_after_the_first_refusal(cluster, leader, follower):
     return answers
 
 
+@pytest.mark.bug("B63")
 @pytest.mark.parametrize("is_known", [True, False], ids=["known to the log", "new"])
 def test_a_producer_keeps_its_epoch_and_every_record_is_there_once_and_in_order(is_known):
     with InProcessCluster(brokers=2, settings={"min.insync.replicas": "2"}) as cluster:
@@ -113,6 +114,7 @@ def hear_of_the_role_after_the_first_request(cluster, leader, monkeypatch):
     monkeypatch.setattr(replicas, "note_refusal", hear)
 
 
+@pytest.mark.bug("B64")
 def test_a_new_producer_that_writes_before_its_leader_has_a_replica_loses_nothing(monkeypatch):
     with InProcessCluster(brokers=1) as cluster:
         cluster.create_topic(TOPIC)
@@ -126,6 +128,7 @@ def test_a_new_producer_that_writes_before_its_leader_has_a_replica_loses_nothin
     assert {error for *_, error in answers} == {ErrorCode.not_enough_replicas, ErrorCode.none}
 
 
+@pytest.mark.bug("B64")
 @pytest.mark.parametrize("is_known", [True, False], ids=["known to the log", "new"])
 def test_a_producer_of_whose_first_request_a_bit_flips_keeps_its_epoch_and_loses_nothing(
     is_known, monkeypatch

@@ -75,6 +75,7 @@ class Load:
         self._thread.join(WAIT_S)
 
 
+@pytest.mark.scenario("S7")
 def test_a_partition_moves_to_other_brokers_under_load_and_nothing_is_lost_or_doubled(cluster, operator):
     cluster.create_topic("t", replication_factor=2)
     before = operator.partition().replicas
@@ -93,9 +94,13 @@ def test_a_partition_moves_to_other_brokers_under_load_and_nothing_is_lost_or_do
     assert all(operator.logs(broker) == {"t-0"} for broker in target)
 
 
+@pytest.mark.scenario(
+    "S7",
+    "Partitions move while brokers bounce, and every replica must have every write: all are read (KIP-455).",
+)
 @pytest.mark.parametrize("end", ["kill", "shut_down"])
 def test_a_move_whose_brokers_bounce_ends_with_everything_that_was_acknowledged(end):
-    """[7] Every replica must have every write. The new one goes at once, and is back after all others."""
+    """Every replica must have every write. The new one goes at once, and is back after all others."""
     settings = {"min.insync.replicas": "3"}
     with (
         InProcessCluster(brokers=4, settings=settings) as cluster,

@@ -64,6 +64,7 @@ def watched(tmp_path):
         yield Watched(cluster)
 
 
+@pytest.mark.scenario("S17", "A consumer names its rack and a replica there serves it (KIP-392).")
 def test_a_reader_reads_from_the_replica_in_its_rack(watched):
     watched.produce()
     assert watched.read(RACKS[watched.other]) == VALUES
@@ -122,6 +123,7 @@ def consume_with_librdkafka(watched, rack):
     return values
 
 
+@pytest.mark.scenario("S17")
 def test_librdkafka_reads_from_the_replica_in_its_rack(watched):
     watched.produce()
     assert consume_with_librdkafka(watched, RACKS[watched.other]) == VALUES

@@ -67,9 +67,13 @@ def stored(cluster: InProcessCluster, tp: TopicPartition) -> list[bytes]:
     return [value for batch in batches for value in batch.column("value").to_pylist()]
 
 
+@pytest.mark.scenario(
+    "S1", "A leader stops, cleanly or by a kill, during acks=all writes: nothing acknowledged is lost."
+)
+@pytest.mark.scenario("S2", "The same five times in a row.")
+@pytest.mark.scenario("S4", "The same with an idempotent producer (KIP-98): every record is there once.")
 @pytest.mark.parametrize("end", ["kill", "shut_down"])
 def test_bouncing_leaders_one_after_the_other_loses_nothing_and_doubles_nothing(own_cluster, end) -> None:
-    """[1, 2, 4]"""
     own_cluster.create_topic("t")
     tp = TopicPartition("t", 0)
     writer = Writer(own_cluster, tp)
@@ -99,9 +103,12 @@ def second_controller(cluster: InProcessCluster, after: ExitStack) -> Controller
     return controller
 
 
+@pytest.mark.scenario(
+    "S3", "Controller and leader end together: another controller takes over and nothing is lost."
+)
 @pytest.mark.parametrize("is_clean", [True, False])
 def test_controllers_that_end_together_with_a_leader_cost_nothing(is_clean) -> None:
-    """[3] Clean: it lays its office down. Else its session expires, and it runs against its successor."""
+    """Clean: it lays its office down. Else its session expires, and it runs against its successor."""
     tp = TopicPartition("t", 0)
     with ExitStack() as after, InProcessCluster(settings={"min.insync.replicas": "2"}) as cluster:
         cluster.create_topic("t")
@@ -120,9 +127,11 @@ def test_controllers_that_end_together_with_a_leader_cost_nothing(is_clean) -> N
         assert stored(cluster, tp) == acknowledged
 
 
+@pytest.mark.scenario(
+    "S6", "The disk fails under a leader or a follower (KIP-112): others lead, nothing acknowledged is lost."
+)
 @pytest.mark.parametrize("role", ["leader", "follower"])
 def test_a_disk_that_fails_under_a_replica_costs_nothing(role) -> None:
-    """[6]"""
     tp = TopicPartition("t", 0)
     with InProcessCluster(settings={"min.insync.replicas": "2"}) as cluster:
         cluster.create_topic("t")
@@ -145,8 +154,11 @@ def test_a_disk_that_fails_under_a_replica_costs_nothing(role) -> None:
         assert stored(cluster, tp) == acknowledged
 
 
+@pytest.mark.scenario(
+    "S10", "After an unclean election consumers without a valid position get an error and continue."
+)
 def test_after_an_unclean_election_consumers_go_on_and_the_logs_are_equal() -> None:
-    """[10] The consumer's position lies beyond the new leader's end."""
+    """The consumer's position lies beyond the new leader's end."""
     tp = TopicPartition("t", 0)
     with InProcessCluster(brokers=2) as cluster:
         cluster.create_topic("t", configs={"unclean.leader.election.enable": "true"})
@@ -183,8 +195,8 @@ def whole_log(cluster: InProcessCluster, broker_id: int, tp: TopicPartition) -> 
     return bytes(read_parts(found.parts))
 
 
+@pytest.mark.scenario("S5")
 def test_killing_a_follower_stops_nobody(own_cluster) -> None:
-    """[5]"""
     own_cluster.create_topic("t")
     writer = Writer(own_cluster, TopicPartition("t", 0))
     writer.start()
@@ -197,8 +209,8 @@ def test_killing_a_follower_stops_nobody(own_cluster) -> None:
     assert follower not in own_cluster.partitions("t")[0].isr
 
 
+@pytest.mark.scenario("S60")
 def test_a_partition_whose_whole_isr_died_waits_for_it_and_comes_back_with_everything(own_cluster) -> None:
-    """[60]"""
     own_cluster.create_topic("t")
     tp = TopicPartition("t", 0)
     writer = Writer(own_cluster, tp)
@@ -213,8 +225,8 @@ def test_a_partition_whose_whole_isr_died_waits_for_it_and_comes_back_with_every
     assert stored(own_cluster, tp) == writer.acknowledged
 
 
+@pytest.mark.scenario("S64")
 def test_with_one_replica_left_acks_all_is_refused_and_goes_on_when_another_is_back(own_cluster) -> None:
-    """[64]"""
     own_cluster.create_topic("t")
     tp = TopicPartition("t", 0)
     writer = Writer(own_cluster, tp)
@@ -229,6 +241,7 @@ def test_with_one_replica_left_acks_all_is_refused_and_goes_on_when_another_is_b
     assert stored(own_cluster, tp) == acknowledged
 
 
+@pytest.mark.kafka_bug("K23")
 def test_a_broker_with_an_empty_disk_joins_only_after_it_has_caught_up(own_cluster, tmp_path) -> None:
     """[bug 23]"""
     own_cluster.create_topic("t")

@@ -46,6 +46,11 @@ def revive(cluster, broker, *, is_last=False):
     until(lambda: is_last or TP in machine.image.log_ends.get(broker, ()))
 
 
+@pytest.mark.bug(
+    "B84",
+    "records",
+    "An in-sync replica that returns with an empty disk leads, and the others are cut to nothing.",
+)
 @pytest.mark.parametrize("order", [(1, 2, 3), (3, 1, 2), (2, 3, 1)])
 def test_the_last_broker_in_sync_returns_with_an_empty_disk_and_no_record_is_lost(cluster, order):
     kill_until_the_third_is_alone_in_the_isr(cluster)

@@ -56,6 +56,9 @@ def read(cluster, count):
     return [record.value for record in cluster.consume("t", at_least=count)]
 
 
+@pytest.mark.bug(
+    "B85", "records", "After the loss of all disks an empty log cuts the history in the remote store."
+)
 def test_all_that_was_copied_is_read_again_and_new_records_follow_it(cluster):
     copied = fill(cluster)
     lose_all_disks(cluster)

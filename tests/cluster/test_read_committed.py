@@ -78,6 +78,10 @@ def fill(transactions: Transactions) -> list[bytes]:
     return [b"committed-%d" % number for number in range(20)]
 
 
+@pytest.mark.scenario(
+    "S54",
+    "Read-committed fetches that race with the high watermark give nothing above the last stable offset.",
+)
 def test_committed_readers_stop_and_go_on_at_leaders_in_racks_and_after_a_failover(transactions):
     committed = fill(transactions)
     stable = 20 * 4

@@ -104,6 +104,7 @@ def waits_for_store(cluster: InProcessCluster, broker: int) -> bool:
     return partition is not None and partition.awaits_history
 
 
+@pytest.mark.bug("B85")
 def test_an_unclean_election_loses_nothing_of_what_the_store_has(cluster: InProcessCluster) -> None:
     """The new leader's log begins anew where the history ends; its own short log is given up."""
     cluster.create_topic("t", configs=TIERED)
@@ -125,6 +126,11 @@ def test_an_unclean_election_loses_nothing_of_what_the_store_has(cluster: InProc
     assert read_all(cluster, 0, len(expected)) == list(enumerate(expected))
 
 
+@pytest.mark.bug(
+    "B77",
+    "records",
+    "After two unclean elections a history is copied no more, and its readers are given errors.",
+)
 def test_what_two_unclean_elections_lost_is_passed_over_and_the_history_before_it_stays(
     cluster: InProcessCluster, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -17,6 +17,7 @@ RECORD_BYTES = 20_000
 WAIT_S = 60
 
 
+@pytest.mark.scenario("S8", "A throttled move (KIP-73) takes about as long as its bytes need at the rate.")
 @pytest.mark.parametrize("side", ["leader", "follower"])
 def test_a_throttled_move_lags_behind_another_of_as_many_bytes_while_writes_go_on(side):
     # A follower may exceed its rate by one reply: small ones, so that it does not get all with the first.

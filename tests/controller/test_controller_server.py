@@ -187,6 +187,7 @@ def test_a_broker_that_bounces_faster_than_anybody_looks_is_failed_and_started(b
     assert kinds[:2] == [UpdateMetadataRequest, LeaderAndIsrRequest]
 
 
+@pytest.mark.scenario("S63")
 def test_leaders_change_their_isr_and_a_repeated_proposal_succeeds(bench):
     controller = cluster(bench)
     topic_id = create(bench, controller).topic_id
@@ -285,6 +286,12 @@ def test_a_controller_whose_session_expires_runs_again_and_wins_with_a_new_epoch
     create(bench, controller, "u", replicas=((1, 2),))
 
 
+@pytest.mark.kafka_bug(
+    "K18", "KAFKA-6082", "A paused controller woke up and overwrote an ISR of its successor."
+)
+@pytest.mark.scenario(
+    "S61", "Another controller takes over: the former one's writes are refused (KAFKA-6082)."
+)
 def test_kafka_6082_a_controller_that_was_paused_meets_its_successors_epoch_and_resigns(bench):
     """Its command is written after the pause: the check of the epoch fails, nothing is changed."""
     first = cluster(bench)

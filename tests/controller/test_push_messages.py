@@ -3,6 +3,8 @@
 import uuid
 from dataclasses import replace
 
+import pytest
+
 from sparklog.controller import push_messages
 from sparklog.core.controller.actions import (
     SendLeaderAndIsr,
@@ -60,11 +62,13 @@ def test_metadata_names_live_brokers_with_epochs_and_dead_replicas_as_offline():
     assert (state.isr, state.replicas, state.offline_replicas) == ([1], [1, 2, 3], [3])
 
 
+@pytest.mark.bug("B19")
 def test_updates_of_metadata_are_numbered_so_that_one_that_comes_again_late_is_known():
     send = SendUpdateMetadata(17, ONE.id, ONE.epoch, (ONE, TWO), (UPDATE,), {}, {})
     assert over_the_wire(push_messages.push_request(send, 9, DEFAULT_LISTENER)).push == 17
 
 
+@pytest.mark.bug("B12")
 def test_roles_say_in_which_epoch_an_election_may_have_lost_records():
     lossy = replace(UPDATE, partitions=((5, replace(STATE, lost_in_epoch=3)),))
     send = SendLeaderAndIsr(1, ONE.id, ONE.epoch, True, (lossy,), frozenset(), (ONE,))

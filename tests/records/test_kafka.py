@@ -70,6 +70,7 @@ def seen_rows(batch: bytes) -> list[tuple]:
     ]
 
 
+@pytest.mark.scenario("S19")
 @settings(deadline=None, max_examples=60)
 @given(
     some=st.lists(records, min_size=1, max_size=12),

@@ -15,11 +15,13 @@ def routes(monkeypatch):
     return found
 
 
+@pytest.mark.bug("B59", "words", "A standby controller advertises 127.0.0.1 to other hosts.")
 def test_a_controller_tells_the_address_that_faces_zookeeper(routes):
     routes.update({"zk-1": "10.0.0.5", "192.0.2.1": "203.0.113.9"})
     assert own_address("zk-1:2181/chroot") == "10.0.0.5"
 
 
+@pytest.mark.bug("B59")
 def test_no_way_out_of_the_clusters_network_is_needed(routes):
     routes.update({"zk-2": "10.0.0.5"})
     assert own_address("zk-1:2181,zk-2:2181") == "10.0.0.5"
@@ -52,6 +54,9 @@ def test_a_broker_is_forked_by_a_process_that_has_imported_what_it_needs(tmp_pat
     )
 
 
+@pytest.mark.bug(
+    "B55", "away", "On a Spark cluster a killed broker is away for seconds longer than in one JVM."
+)
 def test_spark_leaves_a_dead_broker_to_the_supervisor(tmp_path):
     """A second attempt of its own is a Python that starts for nothing, before the supervisor hears of it."""
     assert _spark_conf(tmp_path, "spark://127.0.0.1:7077")["spark.task.maxFailures"] == "1"

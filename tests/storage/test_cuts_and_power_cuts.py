@@ -37,6 +37,7 @@ def benches_on_a_disk(make_bench: Any) -> Any:
         yield bench, cut_power
 
 
+@pytest.mark.bug("B72", "records", "After a power cut of everything a log without batches ranks too low.")
 @pytest.mark.parametrize("way", ["retention", "begin anew"])
 def test_a_log_without_batches_knows_the_same_epochs_after_a_power_cut(make_bench: Any, way: str) -> None:
     """By (last epoch, end) logs are compared when nobody's is proven; nothing else tells the epoch now."""
@@ -80,6 +81,7 @@ def test_wherever_a_log_begins_after_a_power_cut_it_knows_who_sent_before(make_b
     assert starts >= {0, 10, 20, 30}
 
 
+@pytest.mark.bug("B46", "records", "Retention leaves a log without its producer states.")
 def test_retention_leaves_what_was_sent_before_it_whatever_a_power_cut_takes(make_bench: Any) -> None:
     """The log begins where its leader's does: nobody will be asked."""
     config = LogConfig(segment_bytes=1_000, index_interval_bytes=150, retention_ms=10)
@@ -171,6 +173,7 @@ def test_whoever_begins_anew_has_its_own_log_and_producers_or_the_leaders_and_no
     assert {"done", "the leader's", "its own"} <= found
 
 
+@pytest.mark.bug("B42")
 @pytest.mark.parametrize("stop", ["kill", "power cut"])
 def test_a_log_that_began_anew_knows_earlier_producers_after_any_end_of_the_process(
     make_bench: Any, stop: str
@@ -191,6 +194,7 @@ def test_a_log_that_began_anew_knows_earlier_producers_after_any_end_of_the_proc
             assert (stop, found.log_start_offset) == ("power cut", 0), "its leader is asked once more"
 
 
+@pytest.mark.bug("B71")
 @pytest.mark.parametrize("damage", ["missing", "cut short"])
 def test_an_index_that_a_read_made_anew_is_right_after_a_power_cut_or_made_anew_once_more(
     make_bench: Any, damage: str
@@ -218,6 +222,7 @@ def test_an_index_that_a_read_made_anew_is_right_after_a_power_cut_or_made_anew_
         assert [header.base_offset for _, header in found.segments[0].batches_from(1_008)] == [8, 9]
 
 
+@pytest.mark.bug("B70", "records", "Truncated segments reappear after newer ones.")
 @pytest.mark.parametrize("later", [4, 2], ids=["a later epoch", "an earlier epoch"])
 @pytest.mark.parametrize("way", ["cut", "begin anew"])
 def test_no_segment_of_before_a_cut_comes_back_behind_what_was_appended_after_it(
@@ -249,6 +254,7 @@ def test_no_segment_of_before_a_cut_comes_back_behind_what_was_appended_after_it
     assert len(ends) > 1
 
 
+@pytest.mark.bug("B36", "records", "Truncated records reappear after records that replaced them.")
 @pytest.mark.parametrize("later", [4, 2], ids=["a later epoch", "an earlier epoch"])
 @pytest.mark.parametrize("way", ["cut", "recovery cuts"])
 def test_nothing_of_before_a_cut_comes_back_behind_what_was_appended_after_it(

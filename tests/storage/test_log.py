@@ -190,6 +190,7 @@ def test_a_segment_is_rolled_when_its_index_is_full(bench: Bench) -> None:
     ] == [11, 11]
 
 
+@pytest.mark.scenario("S57")
 def test_offsets_too_far_apart_for_an_index_are_rolled(bench: Bench) -> None:
     log = bench.open()
     bench.append(log)
@@ -263,6 +264,7 @@ def test_truncation_leaves_the_log_as_if_it_had_never_been_longer(bench: Bench, 
     assert log.epochs.latest_epoch == 1
 
 
+@pytest.mark.scenario("S22")
 def test_truncation_in_the_middle_of_a_batch_takes_the_batch(bench: Bench) -> None:
     log = bench.open()
     bench.append(log, 5)
@@ -271,6 +273,9 @@ def test_truncation_in_the_middle_of_a_batch_takes_the_batch(bench: Bench) -> No
     assert log.log_end_offset == 5
 
 
+@pytest.mark.scenario(
+    "S50", "Truncating at the log's end cuts no record but forgets an epoch that begins there (KAFKA-10706)."
+)
 def test_truncation_beyond_the_end_prunes_epochs_only(bench: Bench) -> None:
     log = filled(bench, 3)
     log.assign_epoch(4, 3)
@@ -331,6 +336,7 @@ def test_retention_by_size_removes_whole_segments_only_while_enough_is_left(benc
     assert (log.log_start_offset, log.size_bytes) == (10, 1_500)
 
 
+@pytest.mark.scenario("S48", "Retention removes no segment at or above the high watermark.")
 def test_retention_by_time_spares_all_above_the_high_watermark(bench: Bench) -> None:
     log = filled(bench, 25, LogConfig(segment_bytes=1_000, retention_ms=100))
     assert log.delete_old_segments(high_watermark=15) == 1
@@ -352,6 +358,11 @@ def test_an_active_segment_that_is_too_old_as_a_whole_is_rolled_and_goes_too(ben
     assert (again.log_start_offset, again.log_end_offset) == (25, 26)
 
 
+@pytest.mark.bug(
+    "B13",
+    "records",
+    "A replica that retention emptied forgets its last epoch, and truncates committed records.",
+)
 def test_after_a_crash_a_log_that_retention_emptied_still_knows_its_last_epoch(bench: Bench) -> None:
     config = LogConfig(segment_bytes=1_000, retention_ms=100)
     log = filled(bench, 25, config, epoch=4)
@@ -363,6 +374,7 @@ def test_after_a_crash_a_log_that_retention_emptied_still_knows_its_last_epoch(b
     assert again.epochs.entries == log.epochs.entries == [(5, 30)]
 
 
+@pytest.mark.bug("B13")
 def test_a_log_that_began_anew_and_crashed_claims_no_epoch_that_it_gave_up(bench: Bench) -> None:
     log = filled(bench, 25, epoch=9)
     log.flush()
@@ -379,6 +391,7 @@ def closed_log(bench: Bench, timestamp: int) -> Path:
     return path
 
 
+@pytest.mark.bug("B15", "records", "Retention removes young, committed records.")
 @pytest.mark.parametrize("bit", range(96))
 def test_no_rotten_bit_of_a_time_index_makes_retention_take_what_is_young(bench: Bench, bit: int) -> None:
     index = closed_log(bench, timestamp=bench.clock.now_ms)
@@ -391,6 +404,7 @@ def test_no_rotten_bit_of_a_time_index_makes_retention_take_what_is_young(bench:
         assert log.delete_old_segments(25) == 0
 
 
+@pytest.mark.bug("B15")
 def test_an_index_that_made_a_segment_look_too_old_is_made_anew_on_disk(bench: Bench) -> None:
     index = closed_log(bench, timestamp=bench.clock.now_ms)
     sound = index.read_bytes()
@@ -402,6 +416,7 @@ def test_an_index_that_made_a_segment_look_too_old_is_made_anew_on_disk(bench: B
     assert log.delete_old_segments(25) == 3
 
 
+@pytest.mark.bug("B15")
 def test_a_rotten_index_of_the_active_segment_does_not_make_it_too_old(bench: Bench) -> None:
     closed_log(bench, timestamp=bench.clock.now_ms)
     index = bench.segment_file(20, ".timeindex")

@@ -21,6 +21,7 @@ from tests.storage.directories import SMALL, TOPIC_ID, A, B, Bench, fill, load, 
 # ---- clean stops and boots ---------------------------------------------------------------------------------
 
 
+@pytest.mark.scenario("S56", "A clean marker counts once; a crash while loading leaves none (KAFKA-10471).")
 def test_a_clean_stop_is_known_once_by_its_broker_epoch(bench: Bench) -> None:
     with_two_logs(bench).close(clean_epoch=4711)
     directory = open_directory(bench)
@@ -30,6 +31,9 @@ def test_a_clean_stop_is_known_once_by_its_broker_epoch(bench: Bench) -> None:
     assert open_directory(bench).take_clean_marker() is None
 
 
+@pytest.mark.bug(
+    "B40", "words", "A clean stop proves nothing after a reboot, because the first start was interrupted."
+)
 def test_a_start_that_comes_to_no_end_leaves_word_of_the_clean_stop_before_it(bench: Bench) -> None:
     with_two_logs(bench).close(clean_epoch=4711)
     for _ in range(3):
@@ -101,6 +105,12 @@ def test_a_damaged_clean_marker_is_no_clean_marker(
     assert not (bench.directory / "logs" / ".kafka_cleanshutdown").exists()
 
 
+@pytest.mark.kafka_bug(
+    "K29",
+    "KAFKA-10471",
+    "A crash while logs loaded left the clean marker, and the next start recovered nothing.",
+)
+@pytest.mark.scenario("S56")
 def test_kafka_10471_loading_takes_the_marker_away_before_it_opens_a_log(bench: Bench) -> None:
     """KAFKA-10471: a crash while loading must not pass for a clean stop at the next start."""
     with_two_logs(bench).close(clean_epoch=1)
@@ -267,6 +277,7 @@ def test_recovery_points_and_log_starts_are_written_for_all_logs(bench: Bench) -
     assert (logs[A].recovery_point, logs[B].log_start_offset) == (15, 4)
 
 
+@pytest.mark.bug("B47", "records", "A power cut makes a replica begin anew without producer states.")
 def test_no_log_start_is_written_that_lies_behind_what_is_synced(bench: Bench) -> None:
     """A power cut could leave nothing in front of it: the log would begin there by itself, and ask nobody."""
     directory = with_two_logs(bench)
@@ -311,6 +322,7 @@ def test_an_end_below_the_high_watermark_is_corruption(bench: Bench) -> None:
     assert corruption.offset == 13
 
 
+@pytest.mark.bug("B68", "away", "A log that a power cut shortened is marked corrupt by a later start.")
 def test_a_process_killed_soon_after_a_power_cut_leaves_no_log_that_looks_damaged(bench: Bench) -> None:
     """The first start cut what the power cut had torn, below the high watermark on disk: it lowers that."""
     directory = with_two_logs(bench)

@@ -68,6 +68,7 @@ def acknowledged_until_killed(directory: Path, acknowledgements: int) -> int:
     return int(rest.splitlines()[-1]) if rest else 0
 
 
+@pytest.mark.scenario("S1")
 def test_no_acknowledged_append_is_lost_by_sigkill(bench: Any) -> None:
     logs = bench.directory / "logs"
     acknowledged = 0

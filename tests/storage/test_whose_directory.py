@@ -25,6 +25,7 @@ def test_a_new_directory_gets_an_id_that_it_keeps(bench: Bench) -> None:
     again.close()
 
 
+@pytest.mark.bug("B20", "words", "A broker with an unused directory proves nothing after SIGKILL.")
 def test_a_directory_that_never_had_a_log_was_not_emptied(bench: Bench) -> None:
     directory = open_directory(bench)
     load(directory)
@@ -34,6 +35,7 @@ def test_a_directory_that_never_had_a_log_was_not_emptied(bench: Bench) -> None:
     again.close()
 
 
+@pytest.mark.bug("B20")
 def test_nor_one_whose_logs_were_deleted(bench: Bench) -> None:
     directory = with_two_logs(bench)
     for topic_partition in (A, B):
@@ -44,6 +46,9 @@ def test_nor_one_whose_logs_were_deleted(bench: Bench) -> None:
     again.close()
 
 
+@pytest.mark.bug(
+    "B21", "words", "A broker that deleted its last log on a full disk proves nothing at its next start."
+)
 def test_nor_one_where_the_deletion_of_the_last_log_met_a_full_disk(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,6 +66,9 @@ def test_nor_one_where_the_deletion_of_the_last_log_met_a_full_disk(
     again.close()
 
 
+@pytest.mark.bug(
+    "B28", "words", "A kill during the deletion of a topic with a long name costs the broker its proof."
+)
 @pytest.mark.parametrize("length", [3, 212, 213, 214, 249])
 def test_a_kill_during_the_deletion_of_the_last_log_leaves_a_proven_directory(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, length: int
@@ -87,6 +95,7 @@ def test_a_kill_during_the_deletion_of_the_last_log_leaves_a_proven_directory(
     again.close()
 
 
+@pytest.mark.bug("B28")
 def test_the_remains_of_a_topic_say_nothing_of_a_topic_whose_name_is_its_prefix(
     bench: Bench,
 ) -> None:
@@ -105,6 +114,7 @@ def test_the_remains_of_a_topic_say_nothing_of_a_topic_whose_name_is_its_prefix(
     again.close()
 
 
+@pytest.mark.bug("B73", "words", "An interrupted set-aside makes a directory look emptied.")
 def test_nor_one_whose_process_was_killed_when_the_last_log_had_just_been_set_aside(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,6 +138,7 @@ def test_nor_one_whose_process_was_killed_when_the_last_log_had_just_been_set_as
     again.close()
 
 
+@pytest.mark.bug("B73")
 @pytest.mark.parametrize("refused", ["write_atomically", "rename"])
 def test_a_log_that_a_full_disk_does_not_let_set_aside_is_found_by_the_next_start(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, refused: str
@@ -191,6 +202,7 @@ class Syncing(LocalDisk):
         super().sync_directory(path)
 
 
+@pytest.mark.bug("B17", "records", "A power cut removes a log directory with all synced data.")
 def test_a_power_cut_does_not_take_a_directory_that_was_made_here(bench: Bench) -> None:
     disk = Syncing()
     above = bench.directory / "disks"
@@ -198,6 +210,7 @@ def test_a_power_cut_does_not_take_a_directory_that_was_made_here(bench: Bench) 
     assert {str(bench.directory), str(above), str(above / "one")} <= set(disk.synced)
 
 
+@pytest.mark.bug("B17")
 def test_nor_one_that_a_process_had_just_made_when_it_was_killed(bench: Bench) -> None:
     disk = Syncing()
     (bench.directory / "logs").mkdir()

@@ -117,6 +117,7 @@ def test_a_version_that_nobody_has_cannot_be_encoded() -> None:
         encode_request(FetchRequest(), 16, 1, None)
 
 
+@pytest.mark.scenario("S20")
 def test_a_broker_that_refuses_our_api_versions_answers_in_version_0_and_is_understood() -> None:
     refusal = ApiVersionsResponse(
         error_code=ErrorCode.unsupported_version,

@@ -33,6 +33,7 @@ def test_the_table_agrees_with_the_schemas(api_key: int) -> None:
         assert getattr(module, f"{api.name}Request").__api_key__ == api_key
 
 
+@pytest.mark.scenario("S20")
 def test_clients_are_offered_every_version_from_0_on() -> None:
     assert {api.min for api in API_VERSIONS.values()} == {0}
 

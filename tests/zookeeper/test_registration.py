@@ -214,6 +214,7 @@ def test_a_directory_marked_suspect_comes_back_at_once_but_proves_nothing(
     assert not stored(zookeeper).record.proves(1)
 
 
+@pytest.mark.bug("B51")
 def test_a_broker_whose_fsync_failed_withdraws_and_marks_its_directory_at_once(
     zookeeper: KazooZooKeeper, new_session: NewSession
 ) -> None:
@@ -228,6 +229,7 @@ def test_a_broker_whose_fsync_failed_withdraws_and_marks_its_directory_at_once(
     assert not stored(zookeeper).record.proves(1)
 
 
+@pytest.mark.bug("B29")
 def test_a_broker_that_goes_on_reports_a_directory_and_is_still_the_same_incarnation(
     zookeeper: KazooZooKeeper, new_session: NewSession
 ) -> None:
@@ -246,6 +248,7 @@ def test_a_broker_that_goes_on_reports_a_directory_and_is_still_the_same_incarna
     assert stored(zookeeper).record.proves(1), "a report is heard once"
 
 
+@pytest.mark.bug("B39")
 def test_a_report_stays_until_its_directory_is_back(
     zookeeper: KazooZooKeeper, new_session: NewSession
 ) -> None:
@@ -353,6 +356,7 @@ def test_a_registration_that_never_arrived_is_sent_again(zookeeper: KazooZooKeep
     assert stored(zookeeper).number == 0
 
 
+@pytest.mark.bug("B74", "records", "A report of a failed disk is lost with its answer.")
 @pytest.mark.parametrize("arrives", [True, False])
 def test_a_report_without_an_answer_is_made_again(
     zookeeper: KazooZooKeeper, new_session: NewSession, arrives: bool

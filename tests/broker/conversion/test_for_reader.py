@@ -96,6 +96,7 @@ def test_a_rotten_arrow_batch_is_given_to_nobody_as_records():
         for_reader([rotten(LOG[2]) + LOG[3]], TAKES_RECORDS_ONLY)
 
 
+@pytest.mark.bug("B66", "away", "A rotten batch hides the intact batches before it.")
 @pytest.mark.parametrize("number", [2, 4, 5])
 def test_what_lies_in_front_of_a_rotten_batch_is_given(number):
     whole = b"".join([*LOG[:number], rotten(LOG[number]), *LOG[number + 1 :]])

@@ -48,8 +48,10 @@ def test_the_request_names_our_epoch_and_how_far_we_are(members, batch) -> None:
     assert [(p.fetch_offset, p.last_fetched_epoch) for p in second.topics[0].partitions] == [(3, 4)]
 
 
+@pytest.mark.scenario("S21")
+@pytest.mark.scenario("S24")
 def test_logs_that_parted_are_equal_again_after_the_leader_changed(members, batch) -> None:
-    """[21, 24] KIP-101: an uncommitted tail of the old leader gives way."""
+    """KIP-101: an uncommitted tail of the old leader gives way."""
     start(members)
     members[1].produce(batch(2))
     members[2].fetch_once()
@@ -66,6 +68,7 @@ def test_logs_that_parted_are_equal_again_after_the_leader_changed(members, batc
     assert histories[0] == histories[1] == [(1, 0), (2, 2)]
 
 
+@pytest.mark.bug("B14", "records", "A replica in sync has records that were never committed.")
 @pytest.mark.parametrize("unreplicated", [1, 3, 7])
 def test_a_replica_with_uncommitted_records_below_the_leaders_start_begins_anew(
     members, batch, unreplicated
@@ -90,6 +93,7 @@ def test_a_replica_with_uncommitted_records_below_the_leaders_start_begins_anew(
     assert ends(members) == [6, 6]
 
 
+@pytest.mark.scenario("S39", "Waiting writes of a deposed leader get NOT_LEADER_OR_FOLLOWER at once.")
 def test_a_produce_that_waited_on_a_deposed_leader_is_told(members, batch) -> None:
     start(members)
     answers = members[1].produce(batch())
@@ -97,6 +101,7 @@ def test_a_produce_that_waited_on_a_deposed_leader_is_told(members, batch) -> No
     assert [result.error for result in answers[0].values()] == [ErrorCode.not_leader_or_follower]
 
 
+@pytest.mark.scenario("S4")
 def test_idempotence_survives_a_change_of_leader(members, batch) -> None:
     start(members)
     members[1].produce(batch(2, producer_id=5, sequence=0))
@@ -150,8 +155,8 @@ def test_a_corrupt_batch_from_the_leader_is_not_appended(members, batch) -> None
     assert members[2].partition.log_end_offset == 0
 
 
+@pytest.mark.scenario("S45")
 def test_a_follower_whose_end_is_below_the_leaders_start_begins_anew_there(members, batch) -> None:
-    """[45]"""
     start(members)
     for _ in range(3):
         members[1].produce(batch(10), acks=1)
@@ -173,6 +178,7 @@ def lead_by_the_other(members, epoch=3):
     return members[2]
 
 
+@pytest.mark.bug("B42", "records", "A batch that was removed is stored a second time.")
 @pytest.mark.parametrize("start_offset", [20, 25], ids=["between batches", "within a batch"])
 def test_who_began_anew_where_its_leader_begins_knows_a_batch_that_was_removed_before(
     members, batch, start_offset
@@ -205,6 +211,7 @@ def test_who_began_anew_at_the_end_of_an_empty_log_knows_what_was_in_it(members,
     assert leader.partition.log_end_offset == 10
 
 
+@pytest.mark.bug("B42")
 def test_a_replica_that_cuts_everything_knows_the_producers_from_before_its_start(members, batch) -> None:
     start(members)
     members[1].produce(batch(2, producer_id=5, sequence=0))
@@ -316,6 +323,11 @@ def test_a_replica_begins_anew_where_the_leaders_disk_begins_and_knows_what_was(
     assert [one.first_sequence for one in own.producers.producers[5].batches] == [0, 10, 20, 30]
 
 
+@pytest.mark.bug(
+    "B78",
+    "records",
+    "A follower in sync drops its log after a power cut of all, though store and disk had it all.",
+)
 def test_after_a_loss_a_follower_gives_up_no_front_until_it_has_a_record_since(members, batch) -> None:
     """It is in sync, and would have to begin anew if its disk began later than its leader's (seed 1815)."""
     start(members)

@@ -90,6 +90,7 @@ def test_a_parked_fetch_is_answered_by_the_next_produce(broker) -> None:
     other.connection.close()
 
 
+@pytest.mark.scenario("S42")
 def test_topics_are_known_by_id_and_a_wrong_id_is_told_apart(broker) -> None:
     broker.lead()
     assert broker.fetch(topic_id=uuid.UUID(int=5)).error_code is ErrorCode.unknown_topic_id
@@ -122,6 +123,11 @@ def numbered(sequence, *, producer_id=9):
     )
 
 
+@pytest.mark.bug(
+    "B64",
+    "records",
+    "After a refused batch that was not remembered, a producer's next batch is accepted as its first.",
+)
 def test_batches_after_one_that_preceded_the_replica_wait_for_it(broker) -> None:
     """A client may hear who leads before the leader does, and has five requests under way."""
     early = broker.produce(batch=numbered(0))
@@ -133,6 +139,7 @@ def test_batches_after_one_that_preceded_the_replica_wait_for_it(broker) -> None
         assert broker.produce(batch=numbered(sequence)).error_code is ErrorCode.none
 
 
+@pytest.mark.bug("B64")
 @pytest.mark.parametrize("at", [-1, 22, 43, 50, 52, 53, 56], ids=lambda at: f"byte {at}")
 @pytest.mark.parametrize("is_known", [True, False], ids=["known to the log", "new"])
 def test_what_comes_behind_a_batch_of_which_a_bit_flipped_waits_for_that_one(broker, is_known, at) -> None:
@@ -173,6 +180,7 @@ def test_on_another_connection_nobody_is_held_up(broker) -> None:
     another.connection.close()
 
 
+@pytest.mark.bug("B64")
 def test_what_waits_behind_a_request_that_waits_for_long_is_still_behind_what_was_refused(broker) -> None:
     """It is here when that one is answered, however long that takes: requests are counted, not time."""
     broker.lead()
@@ -227,6 +235,9 @@ def test_a_replaced_controller_and_one_that_means_an_earlier_incarnation_are_fen
     assert stale.error_code is ErrorCode.stale_broker_epoch
 
 
+@pytest.mark.kafka_bug(
+    "K17", "KAFKA-7235, KIP-380", "A broker bounced unseen, and obeyed requests to its earlier incarnation."
+)
 def test_kafka_7235_a_stop_that_was_meant_for_an_earlier_life_of_the_broker_stops_nothing(broker) -> None:
     broker.lead()
     state = StopReplicaPartitionState(partition_index=0, leader_epoch=-2, delete_partition=True)
@@ -279,6 +290,7 @@ def test_metadata_by_topic_id_is_that_topic_s_whatever_name_stands_beside_it(bro
     assert not topic.name
 
 
+@pytest.mark.bug("B60", "away", "Clients never recover when all brokers return at once.")
 @pytest.mark.parametrize(
     "request_",
     [
@@ -301,6 +313,7 @@ def test_who_was_told_nothing_yet_tells_no_client_of_a_cluster_without_brokers(
     again.connection.close()
 
 
+@pytest.mark.bug("B60")
 def test_who_was_told_nothing_yet_denies_no_partition(broker) -> None:
     assert broker.produce(b"a").error_code is ErrorCode.not_leader_or_follower
     assert broker.offset_at(-1).error_code is ErrorCode.not_leader_or_follower
@@ -349,6 +362,11 @@ def test_a_log_directory_in_use_is_refused_with_its_holder(broker, options) -> N
         BrokerServer(options).start()
 
 
+@pytest.mark.kafka_bug(
+    "K16",
+    "KAFKA-2729",
+    "A leader lost its ZooKeeper session, missed its successor's election, and led on with an old version.",
+)
 def test_kafka_2729_a_broker_whose_session_expired_stops_by_itself(broker, expire_session) -> None:
     expire_session(broker.server.zookeeper)
     assert broker.server.wait_stopped(20)
@@ -423,6 +441,11 @@ def test_a_fetch_session_hears_only_of_what_is_new(broker, version) -> None:
     assert late.error_code is ErrorCode.invalid_fetch_session_epoch
 
 
+@pytest.mark.kafka_bug(
+    "K11",
+    "KAFKA-9338",
+    "Fetch sessions forgot the leader epoch: only a stale follower's first fetch was fenced.",
+)
 @pytest.mark.parametrize("version", [12, 15])
 def test_kafka_9338_an_incremental_fetch_is_fenced_by_its_sessions_epoch(broker, version) -> None:
     broker.lead(leader_epoch=3)

@@ -42,6 +42,7 @@ def cache():
     return MetadataCache(threading.Lock())
 
 
+@pytest.mark.bug("B19", "words", "A broker sends clients an outdated leader.")
 def test_an_update_that_comes_again_late_takes_nothing_back(cache):
     cache.update(says(1, leader=1, leader_epoch=4, live=(1,)))
     cache.update(says(2, leader=2, leader_epoch=5, live=(1, 2)))
@@ -51,6 +52,7 @@ def test_an_update_that_comes_again_late_takes_nothing_back(cache):
     assert set(cache.snapshot.brokers) == {1, 2}
 
 
+@pytest.mark.bug("B19")
 def test_an_update_that_comes_twice_is_taken_over_once(cache):
     assert cache.update(says(1, leader=1, leader_epoch=4)) is ErrorCode.none
     assert cache.update(says(1, leader=1, leader_epoch=4)) is None

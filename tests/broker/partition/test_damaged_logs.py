@@ -57,6 +57,9 @@ def test_the_only_replica_in_sync_leads_with_a_corrupt_log_and_serves_what_can_b
     assert not harness.partition.is_offline
 
 
+@pytest.mark.bug(
+    "B12", "away", "After a power cut of everything the largest log leads, and accepts no append."
+)
 def test_a_corrupt_log_that_was_elected_at_a_loss_is_cut_there_and_takes_appends_again(harness) -> None:
     """Found by the simulation: after a power cut of everything the greatest log led, and took nothing."""
     corrupt(harness)
@@ -145,6 +148,7 @@ def test_a_corrupt_log_is_cut_once_its_replica_is_out_of_the_isr(harness) -> Non
     assert harness.log.corruption is None
 
 
+@pytest.mark.bug("B4", "away", "A replica that should lead with a corrupt log stays offline.")
 def test_a_replica_that_cannot_lead_because_its_log_is_corrupt_follows_later(harness) -> None:
     """Found by the simulation: it stayed offline until its broker restarted."""
     corrupt(harness)
@@ -154,6 +158,11 @@ def test_a_replica_that_cannot_lead_because_its_log_is_corrupt_follows_later(har
     assert harness.log.corruption is None
 
 
+@pytest.mark.bug(
+    "B34",
+    "away",
+    "A replica requests a damaged batch for ever, though another replica in sync has it intact.",
+)
 def test_a_leader_with_a_damaged_batch_hands_over_once_it_has_company_in_the_isr(harness) -> None:
     """Found by the simulation: a third replica asked for that batch for ever, with a whole one in sync."""
     harness.told(leader=1, epoch=1, isr=(1,))
@@ -169,6 +178,7 @@ def test_a_leader_with_a_damaged_batch_hands_over_once_it_has_company_in_the_isr
     assert HandOver() in harness.taken()
 
 
+@pytest.mark.bug("B49", "away", "The next controller has no report of a damaged leader.")
 def test_a_leader_with_a_damaged_batch_tells_the_next_controller_of_it(harness) -> None:
     """Found by the simulation, seed 303088: the one that was told died before it had elected another."""
     harness.told(leader=1, epoch=1)
@@ -182,6 +192,7 @@ def test_a_leader_with_a_damaged_batch_tells_the_next_controller_of_it(harness) 
     assert harness.told(leader=1, epoch=0) is ErrorCode.stale_controller_epoch
 
 
+@pytest.mark.bug("B49")
 def test_a_damaged_leader_hands_over_by_the_isr_that_the_controller_knows(harness) -> None:
     """It wrote that this leader is alone, and died before it said so: nobody else may lead without loss."""
     harness.told(leader=1, epoch=1)
@@ -192,6 +203,7 @@ def test_a_damaged_leader_hands_over_by_the_isr_that_the_controller_knows(harnes
     assert harness.told(leader=1, epoch=1, isr=(1,)) is ErrorCode.none
 
 
+@pytest.mark.bug("B67", "away", "A replica that repaired its log stays damaged for its controller.")
 def test_who_is_told_again_of_its_role_has_it(harness) -> None:
     """The answer was lost: who has cut a damaged log would be taken for damaged while that epoch lasts."""
     corrupt(harness)
@@ -200,6 +212,7 @@ def test_who_is_told_again_of_its_role_has_it(harness) -> None:
     assert harness.told(leader=2, epoch=3, isr=(2,)) is ErrorCode.none
 
 
+@pytest.mark.bug("B35", "away", "Damage is reported after the damaged batch was removed.")
 def test_who_asks_for_a_damaged_batch_that_was_deleted_hears_that_the_log_begins_later(harness) -> None:
     """Found by the simulation: it was told of the damage for ever, and never came into the ISR."""
     harness.told(leader=1, epoch=1, isr=(1,), replicas=(1,))

@@ -66,6 +66,7 @@ def test_a_write_waits_for_the_isr_and_is_answered_in_order_after_the_watermark(
     assert harness.taken() == [CompleteProduce(5, ErrorCode.none)]
 
 
+@pytest.mark.scenario("S51")
 def test_a_repeated_idempotent_batch_is_answered_with_its_first_offset_and_not_appended(harness) -> None:
     harness.told(leader=1, epoch=1)
     harness.produce(batch(2, producer_id=9, sequence=0))
@@ -84,6 +85,7 @@ def test_a_repeated_batch_still_waits_until_it_is_committed(harness) -> None:
     assert CompleteProduce(2, ErrorCode.none) in harness.taken()
 
 
+@pytest.mark.bug("B56", "words", "A producer is told that a stored batch was not appended.")
 def test_a_repeated_batch_is_never_told_that_it_was_not_appended(harness) -> None:
     harness.told(leader=1, epoch=1)
     harness.produce(batch(producer_id=9, sequence=0), token=1)
@@ -95,6 +97,7 @@ def test_a_repeated_batch_is_never_told_that_it_was_not_appended(harness) -> Non
     assert harness.taken() == [CompleteProduce(2, ErrorCode.not_enough_replicas_after_append)]
 
 
+@pytest.mark.bug("B56")
 def test_a_repeated_batch_that_is_committed_is_acknowledged_whatever_the_isr(harness) -> None:
     harness.told(leader=1, epoch=1)
     harness.produce(batch(producer_id=9, sequence=0), token=1)
@@ -130,6 +133,7 @@ def refused_for_a_small_isr(harness, *sequences, producer_epoch=0):
     grow_isr(harness)
 
 
+@pytest.mark.bug("B63", "records", "A producer gets a false gap error, and sends records twice.")
 def test_batches_after_one_refused_for_a_small_isr_are_refused_until_it_is_resent(
     harness,
 ) -> None:
@@ -145,6 +149,7 @@ def test_batches_after_one_refused_for_a_small_isr_are_refused_until_it_is_resen
     assert harness.produce(batch(producer_id=9, sequence=7)).error is ErrorCode.out_of_order_sequence_number
 
 
+@pytest.mark.bug("B63")
 def test_of_a_producer_that_is_not_known_yet_no_later_batch_is_taken_for_the_first(harness) -> None:
     refused_for_a_small_isr(harness, 0)
     assert harness.produce(batch(producer_id=9, sequence=1)).error is ErrorCode.not_enough_replicas
@@ -194,6 +199,7 @@ def test_after_a_refusal_a_gap_waits_for_what_was_refused(harness) -> None:
         assert appended.error is ErrorCode.none
 
 
+@pytest.mark.bug("B64")
 def test_after_a_refusal_a_new_producer_begins_with_its_first_number(harness) -> None:
     harness.told(leader=1, epoch=1)
     assert harness.produce(batch(producer_id=9, sequence=1), after_refusal=True).is_held_up
@@ -264,6 +270,7 @@ def test_a_refused_batch_holds_up_no_other_producer_and_no_later_epoch_of_its_ow
     assert harness.produce(batch(producer_id=9, producer_epoch=1, sequence=0)).error is ErrorCode.none
 
 
+@pytest.mark.bug("B63")
 def test_batches_after_one_that_preceded_its_leaders_role_wait_for_it(harness) -> None:
     harness.told(leader=1, epoch=1)
     harness.produce(batch(producer_id=9, sequence=0))
@@ -356,8 +363,8 @@ def test_a_parked_fetch_of_a_partition_without_a_leader_is_woken_to_hear_so(harn
     assert harness.taken() == [WakeFetch(8)]
 
 
+@pytest.mark.scenario("S47")
 def test_a_disk_that_fails_takes_the_partition_offline_before_anybody_hears_of_the_append(harness) -> None:
-    """[47]"""
     harness.told(leader=1, epoch=1)
     harness.produce(batch(), token=1)
     harness.taken()
@@ -392,6 +399,10 @@ def test_an_epoch_whose_first_write_fails_is_announced_with_its_end(harness) -> 
     assert harness.told(leader=1, epoch=2) is ErrorCode.kafka_storage_error
 
 
+@pytest.mark.bug("B25", "records", "A disk that failed a write is trusted with data that it never wrote.")
+@pytest.mark.bug(
+    "B57", "records", "A disk that went read-only is trusted again with data that it never wrote."
+)
 @pytest.mark.parametrize(
     ("error", "is_suspect"),
     [
@@ -414,6 +425,8 @@ def test_a_write_that_the_device_or_file_system_fails_makes_the_directory_suspec
     assert harness.taken()[-1].is_suspect is is_suspect
 
 
+@pytest.mark.bug("B51")
+@pytest.mark.bug("B53", "away", "A partition whose flush could not begin is offline without a report.")
 @pytest.mark.parametrize("fails", ["begin_flush", "run"])
 @pytest.mark.parametrize(
     ("error", "is_suspect"),
@@ -442,6 +455,7 @@ def test_a_flush_that_fails_is_reported_and_a_failed_fsync_makes_the_directory_s
     assert harness.taken()[-1] == ReportLogFailure(f"the log of {TP} failed: {error}", is_suspect)
 
 
+@pytest.mark.bug("B25")
 @pytest.mark.parametrize("ask", ["fetch", "list offsets"])
 def test_a_read_that_had_to_write_an_index_anew_and_could_not_takes_the_partition_offline(
     harness, ask

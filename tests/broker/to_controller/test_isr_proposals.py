@@ -99,6 +99,9 @@ def new_sender(changes=None):
     ), partition
 
 
+@pytest.mark.scenario(
+    "S33", "A finally refused change is not resent; the larger ISR stays in force until a new role."
+)
 @pytest.mark.parametrize(
     "error",
     [
@@ -111,7 +114,7 @@ def new_sender(changes=None):
     ],
 )
 def test_a_proposal_that_was_refused_for_good_is_not_sent_again(error) -> None:
-    """[33] Something newer is on its way to the leader, or what it asks for cannot be."""
+    """Something newer is on its way to the leader, or what it asks for cannot be."""
     partition = Partition()
     queue = ProposalQueue(BrokerId(1), lambda: BrokerEpoch(10), lambda _: partition)
     queue.put(TP, PROPOSAL)

@@ -51,6 +51,7 @@ def test_the_leaders_log_start_rises_and_the_answer_waits_for_the_follower(pair)
     assert len(pair[1].replicas.deletions) == 0
 
 
+@pytest.mark.bug("B47")
 def test_a_log_start_above_the_recovery_point_is_flushed_before_checkpoints(pair):
     """Else what was deleted would be back after a crash."""
     log = pair[1].partition.log
@@ -72,6 +73,9 @@ def test_minus_one_deletes_all_that_is_committed_and_nothing_behind_it(pair, bat
     assert pair[2].partition.log_end_offset == 35
 
 
+@pytest.mark.scenario(
+    "S49", "Records cannot be deleted beyond the high watermark: OFFSET_OUT_OF_RANGE (KIP-107)."
+)
 @pytest.mark.parametrize("offset", [31, 35, -2])
 def test_an_offset_beyond_the_high_watermark_is_out_of_range(pair, batch, offset):
     pair[1].produce(batch(5))

@@ -67,6 +67,7 @@ def test_a_deadline_answers_with_what_there_is_and_only_once(leader, batch) -> N
     assert len(leader.replicas.fetches) == 0
 
 
+@pytest.mark.scenario("S40")
 def test_a_parked_fetch_hears_at_once_that_its_leader_is_gone(leader) -> None:
     answers = fetch(leader)
     leader.become(2, 2, isr=(2,), replicas=(1, 2))

@@ -56,6 +56,7 @@ def test_all_brokers_may_shut_down_one_after_the_other(world):
     assert (world.stored().leader, world.stored().isr) == (3, (3,))
 
 
+@pytest.mark.scenario("S62")
 def test_a_shutdown_of_an_earlier_incarnation_is_refused(world):
     world.create()
     old = world.epoch(1)
@@ -141,6 +142,7 @@ def test_a_new_machine_has_no_invariants_to_break():
     ControllerMachine(BrokerConfig()).check_invariants()
 
 
+@pytest.mark.bug("B6", "away", "The controller dies of an assertion.")
 def test_a_broker_that_returns_while_another_return_is_being_handled_is_started_once(world):
     """Two brokers register again at the same time, under the old one's registration: the failure of the first
     makes an election necessary, whose write notices the second before the first was started again."""

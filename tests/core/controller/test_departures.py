@@ -49,6 +49,7 @@ def test_a_broker_that_ended_is_told_until_it_is_back(world, end):
     assert told(world) == set()
 
 
+@pytest.mark.bug("B86")
 def test_a_broker_that_was_silent_until_its_session_expired_is_not_told(world):
     world.create()
     leave(world, 1)

@@ -1,4 +1,6 @@
-"""Bugs that Kafka's controller once had, played again (tests/proof/docs/historical-bugs.md)."""
+"""Bugs that Kafka's controller once had, played again."""
+
+import pytest
 
 from sparklog.core.controller import actions as act
 from sparklog.core.controller.commands.broker_commands import ControlledShutdown
@@ -25,6 +27,9 @@ def told(done):
     ]
 
 
+@pytest.mark.kafka_bug(
+    "K25", "KAFKA-1097", "A move removed a replica from the ISR, and its next fetch restored it."
+)
 def test_kafka_1097_a_replica_that_was_moved_away_cannot_come_back_into_the_isr(world):
     """Its last fetch was on its way when it was removed, and made the leader propose it again."""
     world.start(4)
@@ -36,6 +41,11 @@ def test_kafka_1097_a_replica_that_was_moved_away_cannot_come_back_into_the_isr(
     assert set(world.stored().isr) == {1, 2, 4}
 
 
+@pytest.mark.kafka_bug(
+    "K27",
+    "KAFKA-9212",
+    "A move raised the leader epoch for brokers but not for clients, which were fenced until its end.",
+)
 def test_kafka_9212_clients_hear_of_every_leader_epoch_that_a_move_begins(world):
     """Brokers were told of the new epoch and clients of the old one, so that all of these were fenced."""
     world.start(4)
@@ -57,6 +67,11 @@ def test_kafka_9212_clients_hear_of_every_leader_epoch_that_a_move_begins(world)
         assert max(roles) == now
 
 
+@pytest.mark.kafka_bug(
+    "K22",
+    "KAFKA-14140, KIP-841",
+    "A broker in controlled shutdown fetched again, was counted, and was elected as it exited.",
+)
 def test_kafka_14140_a_broker_that_shuts_down_is_neither_counted_nor_elected(world):
     """KIP-841: it still fetches, and is caught up."""
     world.create()
@@ -67,6 +82,11 @@ def test_kafka_14140_a_broker_that_shuts_down_is_neither_counted_nor_elected(wor
     assert 3 not in world.stored().isr
 
 
+@pytest.mark.kafka_bug(
+    "K23",
+    "KAFKA-14617, KIP-903",
+    "A replica returned with an empty disk while its ISR proposal was in flight.",
+)
 def test_kafka_14617_a_replica_that_came_back_empty_is_not_counted_for_what_it_had(world):
     """KIP-903: the proposal that counts it was made before it failed, and is written after it is back."""
     world.create()
@@ -78,6 +98,7 @@ def test_kafka_14617_a_replica_that_came_back_empty_is_not_counted_for_what_it_h
     assert world.stored().leader != 3
 
 
+@pytest.mark.kafka_bug("K33")
 def test_kafka_8733_a_slow_leader_does_not_take_the_partition_offline(world):
     """Its disk is slow, all followers seem to lag, the ISR is the leader alone, and the leader dies.
 
@@ -91,6 +112,7 @@ def test_kafka_8733_a_slow_leader_does_not_take_the_partition_offline(world):
     assert not [one for one in done if isinstance(one, act.Report) and one.is_loss]
 
 
+@pytest.mark.kafka_bug("K16")
 def test_kafka_2729_a_leader_without_its_session_cannot_change_the_isr_and_is_replaced(world):
     """It led on with an old version of the state for ever; now its registration is its right to propose."""
     world.create()

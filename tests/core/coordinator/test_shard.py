@@ -48,6 +48,11 @@ def test_a_resigned_shard_refuses_and_every_later_fact_is_void(shard):
     assert shard.answers == {1: NOT_COORDINATOR, 2: NOT_COORDINATOR}
 
 
+@pytest.mark.kafka_bug(
+    "K31",
+    "KAFKA-9307",
+    "The ZooKeeper session ended during a role change; a group coordinator loaded forever.",
+)
 def test_kafka_9307_a_load_that_ends_after_the_resignation_makes_no_coordinator():
     """The load of an epoch that is over would otherwise bring its coordinator back."""
     driven = Driven(is_active=False)

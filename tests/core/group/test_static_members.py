@@ -1,5 +1,7 @@
 """Static members that come back, and their twins (KIP-345, KIP-814)."""
 
+import pytest
+
 from sparklog.core.group.records import GroupValue
 from sparklog.core.group.requests import OffsetDelete
 from sparklog.model.errors import ErrorCode
@@ -9,6 +11,7 @@ from tests.core.group.dialogue import GROUP, INITIAL_DELAY_MS, SESSION_MS, Clien
 ORDERS_0 = TopicPartition("orders", 0)
 
 
+@pytest.mark.scenario("S14", "A static member bounces (KIP-345): no rebalance within its session time-out.")
 def test_a_static_member_comes_back_without_a_rebalance() -> None:
     coordinator = Coordinator()
     alice, bob = coordinator.static_group("alice", "bob")
@@ -35,6 +38,7 @@ def test_the_new_member_id_is_in_the_log_before_it_is_given_out() -> None:
     assert again.heartbeat() is ErrorCode.none
 
 
+@pytest.mark.scenario("S15", "Two members with one group.instance.id (KIP-345): the older one is fenced.")
 def test_the_older_of_two_twins_is_fenced_everywhere() -> None:
     coordinator = Coordinator()
     _, old = coordinator.static_group("alice", "bob")

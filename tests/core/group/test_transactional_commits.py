@@ -137,6 +137,7 @@ def test_the_first_offsets_of_a_transaction_need_a_verification_and_later_ones_d
     assert coordinator.ask(commit_of(ALICE_S, 6)).answer.guard is None
 
 
+@pytest.mark.kafka_bug("K30")
 def test_kafka_14402_a_guard_is_void_once_the_producer_s_transaction_has_ended(
     coordinator: Coordinator,
 ) -> None:

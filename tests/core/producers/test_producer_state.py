@@ -88,6 +88,9 @@ def test_a_gap_and_an_overlap_are_out_of_order() -> None:
     assert refusal(states, batch(4, 6, offset=5)) == ErrorCode.out_of_order_sequence_number
 
 
+@pytest.mark.scenario(
+    "S51", "Any of a producer's last five batches, sent again, is answered with its own offsets (KIP-98)."
+)
 def test_any_of_the_last_five_batches_is_answered_with_its_own_offsets() -> None:
     states = states_after(*(batch(number, offset=100 + number) for number in range(6)))
     for number in range(1, 6):
@@ -111,6 +114,7 @@ def test_a_newer_epoch_begins_at_zero_and_forgets_the_old_window() -> None:
     assert states.check(batch(0, 4, epoch=1)) == Duplicate(5, 9, 1_005)
 
 
+@pytest.mark.scenario("S52", "Sequences go on at 0 after 2³¹ − 1.")
 def test_sequences_wrap_to_zero() -> None:
     assert states_after(batch(SEQUENCE_MAX)).check(batch(0, offset=1)) == Fresh()
     wrapped = dataclasses.replace(batch(SEQUENCE_MAX - 1, offset=0), last_sequence=1, last_offset=3)
@@ -155,6 +159,9 @@ def test_a_marker_with_a_newer_epoch_makes_the_next_batch_start_at_zero() -> Non
     assert states.check(batch(0, epoch=1, offset=3)) == Fresh()
 
 
+@pytest.mark.scenario(
+    "S53", "A deposed transaction coordinator's markers are fenced: TRANSACTION_COORDINATOR_FENCED."
+)
 def test_a_marker_of_an_older_coordinator_is_fenced_and_of_an_unknown_producer_taken() -> None:
     states = states_after(batch(0, transactional=True), marker(offset=1, coordinator_epoch=4))
     verdict = states.check(marker(offset=2, coordinator_epoch=3), AppendOrigin.COORDINATOR)

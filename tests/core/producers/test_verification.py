@@ -1,5 +1,7 @@
 """Guards of verification: what a coordinator's answer may still be used for."""
 
+import pytest
+
 from sparklog.core.producers.verification import ATTEMPT_MAX_MS, Verifications
 from sparklog.model.ids import ProducerId
 from sparklog.model.time import MonotonicMs
@@ -16,6 +18,11 @@ def test_a_guard_holds_for_its_producer_and_epoch_alone():
     assert not verifications.holds(guard, B, 3)
 
 
+@pytest.mark.kafka_bug(
+    "K30",
+    "KAFKA-14402, KIP-890",
+    "A transactional record after its abort marker opened a transaction without an end.",
+)
 def test_kafka_14402_a_guard_is_void_once_a_marker_came_in_between():
     verifications = Verifications()
     guard = verifications.begin(A, 0, NOW)

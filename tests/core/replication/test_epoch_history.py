@@ -40,6 +40,7 @@ def test_assigning_the_epoch_in_force_changes_nothing() -> None:
     assert history.entries == [(1, 0)]
 
 
+@pytest.mark.scenario("S25")
 def test_a_leader_that_appends_nothing_still_leaves_its_epoch_behind() -> None:
     """KAFKA-7415: a follower that asks about epoch 3 must not hear "unknown" from the leader of epoch 4."""
     history = EpochHistory.of([(2, 0), (3, 8)])
@@ -78,6 +79,7 @@ def test_pairs_that_do_not_grow_are_no_history(pairs: list[tuple[int, int]]) -> 
         EpochHistory.of(pairs)
 
 
+@pytest.mark.scenario("S50")
 def test_truncation_prunes_an_epoch_that_begins_at_the_cut() -> None:
     """KAFKA-10706: a conflicting entry at the log's end would be reported as diverging for ever."""
     history = EpochHistory.of([(1, 0), (2, 10)])
@@ -101,6 +103,7 @@ def test_a_copy_lives_its_own_life() -> None:
     assert history.entries == [(1, 0)]
 
 
+@pytest.mark.bug("B84")
 @pytest.mark.parametrize(
     ("pairs", "end", "epoch"),
     [

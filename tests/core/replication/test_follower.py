@@ -58,6 +58,7 @@ GIVEN_UP = {"start": 128, "high_watermark": 129, "end": 161, "epoch": 7, "histor
 """A log whose beginning retention removed; an election of epoch 7 made another one the truth."""
 
 
+@pytest.mark.bug("B38")
 def test_where_the_logs_part_before_its_own_begins_it_begins_anew_where_the_leaders_does() -> None:
     """Begun at the cut it would be counted in sync without what the leader has before."""
     follower = follower_with(**GIVEN_UP)
@@ -96,6 +97,7 @@ def test_wherever_it_begins_anew_it_takes_what_its_leader_knows_of_producers_fro
         assert action.producers is known
 
 
+@pytest.mark.bug("B38")
 def test_cut_to_its_own_start_it_begins_anew_only_if_an_election_has_lost_its_records() -> None:
     """Without one all that it gave up was committed, and its high watermark need not fall for it."""
     follower = follower_with(**GIVEN_UP)
@@ -121,6 +123,7 @@ def test_it_raises_its_log_start_to_the_leaders() -> None:
     assert follower_with(high_watermark=20).on_appended(20, 8) == [RaiseLogStart(8)]
 
 
+@pytest.mark.kafka_bug("K9")
 def test_a_reply_counts_only_for_the_epoch_and_offset_that_it_answers() -> None:
     """KAFKA-13207"""
     follower = follower_with()
@@ -133,6 +136,7 @@ def test_out_of_range_asks_where_the_leaders_log_is() -> None:
     assert follower_with().on_fetch_error(ErrorCode.offset_out_of_range, 6) == [AskLeaderOffsets()]
 
 
+@pytest.mark.scenario("S46")
 def test_an_error_for_an_earlier_epoch_changes_nothing() -> None:
     """KAFKA-7786"""
     follower = follower_with()
@@ -140,8 +144,11 @@ def test_an_error_for_an_earlier_epoch_changes_nothing() -> None:
     assert follower.failed is None
 
 
+@pytest.mark.scenario(
+    "S46",
+    "A follower fenced in its epoch waits for a newer one; fenced for an old one it goes on (KAFKA-7786).",
+)
 def test_fenced_in_the_epoch_that_it_still_holds_it_waits_for_a_newer_one() -> None:
-    """[46]"""
     follower = follower_with()
     assert follower.on_fetch_error(ErrorCode.fenced_leader_epoch, 6) == [
         BackOff(ErrorCode.fenced_leader_epoch)
@@ -160,16 +167,20 @@ def test_other_errors_only_pause_it() -> None:
     assert follower.fetch_position() is not None
 
 
+@pytest.mark.scenario(
+    "S45",
+    "OFFSET_OUT_OF_RANGE: a follower beyond the leader's end truncates, one before its start begins anew.",
+)
 def test_a_leader_that_ends_below_us_makes_us_truncate() -> None:
-    """[45]"""
     assert follower_with().on_leader_offsets(0, 12) == [TruncateTo(12)]
 
 
+@pytest.mark.scenario("S45")
 def test_a_leader_that_starts_above_us_makes_us_start_anew() -> None:
-    """[45]"""
     assert follower_with().on_leader_offsets(50, 90) == [RestartAt(50)]
 
 
+@pytest.mark.bug("B14")
 def test_a_leader_that_starts_where_we_end_has_nothing_of_ours_either() -> None:
     assert follower_with(end=20).on_leader_offsets(20, 90) == [RestartAt(20)]
     assert follower_with(start=20, high_watermark=20, end=20).on_leader_offsets(20, 90) == []
@@ -251,6 +262,7 @@ def test_after_a_loss_it_asks_where_the_leaders_disk_begins_before_it_fetches() 
     assert follower.check_read(11) is ErrorCode.none
 
 
+@pytest.mark.bug("B77")
 def test_after_a_loss_it_begins_anew_where_the_leaders_disk_begins_earlier() -> None:
     assert behind_a_history(lost_in_epoch=5).on_leader_offsets(11, 30) == [RestartAt(11)]
     assert behind_a_history(lost_in_epoch=4).on_leader_offsets(11, 30) == [], "it has records since then"

@@ -1,4 +1,4 @@
-"""The leader's rules as sentences; numbers in brackets are those of scenarios.md and historical-bugs.md."""
+"""The leader's rules as sentences."""
 
 import pytest
 
@@ -117,8 +117,11 @@ def test_a_forgotten_produce_is_never_completed() -> None:
     assert leader.marks.high_watermark == 1
 
 
+@pytest.mark.scenario(
+    "S64",
+    "Below min.insync.replicas acks=all is refused: NOT_ENOUGH_REPLICAS, or its form for after the append.",
+)
 def test_acks_all_is_refused_below_min_isr_and_acks_one_is_not() -> None:
-    """[64]"""
     leader = leader_with(isr=(1,))
     assert leader.refuse_append(-1) is ErrorCode.not_enough_replicas
     assert leader.refuse_append(1) is ErrorCode.none
@@ -131,6 +134,7 @@ def test_min_isr_above_the_replication_factor_counts_as_the_replication_factor()
     assert leader.refuse_append(-1) is ErrorCode.none
 
 
+@pytest.mark.scenario("S34")
 def test_after_an_election_the_high_watermark_waits_for_every_isr_member() -> None:
     leader = leader_with(log_end_offset=10, high_watermark=4)
     assert leader.on_appended(NOW) == []
@@ -151,8 +155,11 @@ def test_nothing_is_committed_before_the_log_was_compared_with_the_history() -> 
     assert leader.marks.high_watermark == 10
 
 
+@pytest.mark.scenario(
+    "S34",
+    "After an election the latest offset is not available until the epoch's start is committed (KIP-207).",
+)
 def test_latest_is_not_available_until_the_high_watermark_reaches_the_epochs_start() -> None:
-    """[34] KIP-207"""
     leader = leader_with(log_end_offset=10, high_watermark=9)
     assert leader.latest_offset(Visibility.HIGH_WATERMARK) is None
 
@@ -181,6 +188,7 @@ def test_the_high_watermark_does_not_wait_for_an_outsider_whose_broker_died_on_i
     assert leader.marks.high_watermark == 15
 
 
+@pytest.mark.bug("B18", "away", "Writes wait for a replica that almost joined the ISR.")
 def test_the_high_watermark_waits_at_most_the_lag_for_an_outsider() -> None:
     """Nothing is appended meanwhile, as whoever writes waits for an answer."""
     leader = leader_with(isr=(1, 2), log_end_offset=10, high_watermark=10)
@@ -215,8 +223,11 @@ def test_a_member_of_the_isr_is_waited_for_until_the_controller_removes_it() -> 
     assert leader.marks.high_watermark == 10
 
 
+@pytest.mark.scenario(
+    "S26",
+    "A follower at the high watermark but below the leader epoch's start stays out of the ISR (KAFKA-7128).",
+)
 def test_a_follower_below_the_epochs_start_does_not_join_even_at_the_high_watermark() -> None:
-    """[26] KAFKA-7128"""
     leader = leader_with(isr=(1, 2), log_end_offset=20, high_watermark=10)
     assert proposals(fetch(leader, 3, 12)) == []
     assert isinstance(leader.isr, CommittedIsr)
@@ -233,8 +244,11 @@ def test_a_proposal_names_each_members_broker_epoch() -> None:
     assert (proposal.leader_epoch, proposal.partition_epoch) == (5, 7)
 
 
+@pytest.mark.scenario(
+    "S27",
+    "A joining replica holds the high watermark back at once; the controller makes it a member (KIP-497).",
+)
 def test_an_expansion_counts_the_newcomer_at_once_and_the_members_after_the_reply() -> None:
-    """[27]"""
     leader = leader_with(isr=(1, 2))
     (proposal,) = proposals(fetch(leader, 3, 0))
     assert isinstance(leader.isr, ExpandingIsr)
@@ -244,8 +258,8 @@ def test_an_expansion_counts_the_newcomer_at_once_and_the_members_after_the_repl
     assert leader.isr == CommittedIsr(frozenset({ONE, TWO, THREE}), 8)
 
 
+@pytest.mark.scenario("S32", "One change of the ISR is in flight; a second one waits.")
 def test_a_second_change_waits_for_the_first() -> None:
-    """[32]"""
     leader = leader_with(isr=(1, 2))
     assert proposals(fetch(leader, 3, 0))
     assert proposals(fetch(leader, 3, 0)) == []
@@ -263,8 +277,9 @@ def test_an_ineligible_newcomer_is_dropped_and_may_ask_again_but_not_with_every_
     assert second.proposal != first.proposal
 
 
+@pytest.mark.scenario("S1")
 def test_writes_do_not_wait_for_a_replica_that_shut_down_after_one_more_fetch() -> None:
-    """[1] It was caught up, and would have counted as about to join for as long as a follower may lag."""
+    """It was caught up, and would have counted as about to join for as long as a follower may lag."""
     leader = leader_with(isr=(1, 2))
     (proposal,) = proposals(fetch(leader, 3, 0))
     append(leader, 1)
@@ -288,12 +303,16 @@ def test_a_replica_that_was_refused_is_waited_for_again_when_it_is_proposed_agai
     assert leader.marks.high_watermark == 0, "it is still about to join"
 
 
+@pytest.mark.scenario(
+    "S28",
+    "An expansion that could not be written stays pending, and the newcomer holds the high watermark back.",
+)
+@pytest.mark.scenario("S33")
 @pytest.mark.parametrize(
     "error",
     [ErrorCode.fenced_leader_epoch, ErrorCode.invalid_update_version, ErrorCode.unknown_topic_or_partition],
 )
 def test_a_change_refused_for_something_newer_stays_pending_until_the_controller_speaks(error) -> None:
-    """[28, 33]"""
     leader = leader_with(isr=(1, 2))
     (proposal,) = proposals(fetch(leader, 3, 0))
     answered(leader, proposal.proposal, error=error)
@@ -302,14 +321,18 @@ def test_a_change_refused_for_something_newer_stays_pending_until_the_controller
     assert fetch(leader, 2, 1) == []
 
 
+@pytest.mark.scenario("S31")
 def test_a_reply_to_an_older_proposal_is_ignored() -> None:
-    """[31] KAFKA-12686"""
     leader = leader_with(isr=(1, 2))
     (proposal,) = proposals(fetch(leader, 3, 0))
     assert answered(leader, proposal.proposal + 1, 1) == []
     assert isinstance(leader.isr, ExpandingIsr)
 
 
+@pytest.mark.kafka_bug(
+    "K21", "KAFKA-13091", "After an ISR shrank the high watermark was not updated: writes hung."
+)
+@pytest.mark.scenario("S5", "A follower stops fetching: it leaves the ISR, and acks=all continues.")
 def test_kafka_13091_a_follower_that_stopped_fetching_leaves_the_isr_and_ends_waits() -> None:
     """[5, bug 21] KAFKA-13091"""
     leader = leader_with()
@@ -324,6 +347,11 @@ def test_kafka_13091_a_follower_that_stopped_fetching_leaves_the_isr_and_ends_wa
     ]
 
 
+@pytest.mark.kafka_bug(
+    "K33",
+    "KAFKA-8733, KIP-501",
+    "A leader's slow disk made all followers seem late; the ISR shrank to it, and its death stopped it.",
+)
 def test_kip_501_a_follower_of_a_stalled_leader_is_judged_by_its_fetchs_arrival() -> None:
     leader = leader_with()
     append(leader, 3)
@@ -372,8 +400,8 @@ def test_while_a_shrink_is_pending_the_leaving_replica_still_counts() -> None:
     assert leader.marks.high_watermark == 0
 
 
+@pytest.mark.scenario("S64")
 def test_a_shrink_below_min_isr_answers_waiting_writes_at_once() -> None:
-    """[64]"""
     leader = leader_with(isr=(1, 2))
     append(leader, 3)
     leader.on_produce_waits(1, 3)
@@ -384,6 +412,12 @@ def test_a_shrink_below_min_isr_answers_waiting_writes_at_once() -> None:
     assert leader.marks.high_watermark == 0
 
 
+@pytest.mark.bug("B1", "records", "A leader that commits alone loses committed records.")
+@pytest.mark.kafka_bug(
+    "K34",
+    "KAFKA-15583",
+    "The high watermark advanced below the minimum ISR: acks=1 records were read, then lost.",
+)
 def test_kafka_15583_below_min_isr_the_high_watermark_stands_still() -> None:
     """[bug 34] KAFKA-15583; docs/decisions/0004: an eligible replica outside may lack what lies there."""
     leader = leader_with(isr=(1,), log_end_offset=10, high_watermark=4)
@@ -393,15 +427,15 @@ def test_kafka_15583_below_min_isr_the_high_watermark_stands_still() -> None:
     assert leader.latest_offset(Visibility.HIGH_WATERMARK) is None
 
 
+@pytest.mark.scenario("S30", "A follower at the end of an idle log stays in the ISR.")
 def test_an_idle_follower_at_the_logs_end_stays_in_the_isr() -> None:
-    """[30]"""
     leader = leader_with(isr=(1, 2))
     fetch(leader, 2, 0)
     assert leader.on_tick(at(100 * LAG_MAX_MS)) == []
 
 
+@pytest.mark.scenario("S29", "A follower that reached the log end of its previous fetch stays in the ISR.")
 def test_a_follower_that_keeps_pace_with_a_moving_end_stays_in_the_isr() -> None:
-    """[29]"""
     leader = leader_with(isr=(1, 2))
     for second in range(60):
         append(leader, 10)
@@ -409,6 +443,7 @@ def test_a_follower_that_keeps_pace_with_a_moving_end_stays_in_the_isr() -> None
     assert leader.on_tick(at(60_000)) == []
 
 
+@pytest.mark.scenario("S29")
 def test_a_follower_that_always_trails_leaves_the_isr() -> None:
     leader = leader_with(isr=(1, 2))
     append(leader, 1_000)
@@ -418,8 +453,8 @@ def test_a_follower_that_always_trails_leaves_the_isr() -> None:
     assert proposals(leader.on_tick(at(15_000)))
 
 
+@pytest.mark.scenario("S36")
 def test_an_unknown_follower_and_an_older_incarnation_of_a_known_one_are_refused() -> None:
-    """[36]"""
     leader = leader_with()
     fetch(leader, 2, 0, epoch=200)
     assert leader.check_follower(BrokerId(9), BrokerEpoch(1)) is ErrorCode.unknown_leader_epoch
@@ -427,8 +462,8 @@ def test_an_unknown_follower_and_an_older_incarnation_of_a_known_one_are_refused
     assert leader.check_follower(TWO, BrokerEpoch(201)) is ErrorCode.none
 
 
+@pytest.mark.scenario("S37")
 def test_readers_with_another_leader_epoch_are_fenced() -> None:
-    """[37]"""
     leader = leader_with(epoch=5)
     assert leader.check_epoch(-1) is ErrorCode.none
     assert leader.check_epoch(5) is ErrorCode.none
@@ -436,6 +471,9 @@ def test_readers_with_another_leader_epoch_are_fenced() -> None:
     assert leader.check_epoch(6) is ErrorCode.unknown_leader_epoch
 
 
+@pytest.mark.scenario(
+    "S35", "A fetch names its last record's epoch and gets the exact divergence (KIP-595's form of KIP-320)."
+)
 @pytest.mark.parametrize(
     ("fetch_offset", "last_epoch", "expected"),
     [
@@ -450,12 +488,13 @@ def test_readers_with_another_leader_epoch_are_fenced() -> None:
     ],
 )
 def test_a_fetch_position_is_compared_with_the_leaders_history(fetch_offset, last_epoch, expected) -> None:
-    """[35] epochs: 0 from 0, 2 from 4, 4 from 10, 5 from 15; the log ends at 20."""
+    """Epochs: 0 from 0, 2 from 4, 4 from 10, 5 from 15; the log ends at 20."""
     leader = leader_with(epoch=5, log_end_offset=15, history=((0, 0), (2, 4), (4, 10)))
     append(leader, 5)
     assert leader.check_fetch_position(fetch_offset, last_epoch) == expected
 
 
+@pytest.mark.bug("B14")
 @pytest.mark.parametrize(
     ("follower", "fetch_offset", "last_epoch", "log_start", "expected"),
     [
@@ -495,8 +534,9 @@ def test_a_fetch_that_would_find_something_is_woken_instead_of_parked() -> None:
     assert leader.on_fetch_waits(3, 3, Visibility.HIGH_WATERMARK) == []
 
 
+@pytest.mark.scenario("S39")
+@pytest.mark.scenario("S40")
 def test_a_leader_that_resigns_tells_every_wait() -> None:
-    """[39, 40]"""
     leader = leader_with()
     append(leader, 1)
     leader.on_produce_waits(1, 1)

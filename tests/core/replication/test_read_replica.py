@@ -33,6 +33,7 @@ def leader(isr=(1, 2, 3), ends=((2, 100), (3, 100)), starts=()) -> Leader:
     return made
 
 
+@pytest.mark.scenario("S17")
 @pytest.mark.parametrize(
     ("made", "rack", "expected"),
     [

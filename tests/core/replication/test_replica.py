@@ -46,8 +46,8 @@ def told(replica: Replica, *, leader: int, epoch: int, isr=(1, 2, 3), replicas=(
     return actions
 
 
+@pytest.mark.scenario("S25", "A new leader records its epoch and start before any append (KAFKA-7415).")
 def test_a_new_leader_begins_its_epoch_before_anything_is_appended() -> None:
-    """[25] KAFKA-7415"""
     replica = replica_with()
     actions = told(replica, leader=1, epoch=3)
     assert actions == [AssignEpoch(LeaderEpoch(3), 10), StopFetching(), BeganLeading(LeaderEpoch(3))]
@@ -68,8 +68,8 @@ def test_a_follower_knows_of_the_last_election_that_may_have_lost_records() -> N
     assert replica.follower.lost_in_epoch == 4
 
 
+@pytest.mark.scenario("S43")
 def test_a_newer_epoch_with_the_same_leader_is_taken_up_all_the_same() -> None:
-    """[43] KAFKA-7164"""
     replica = replica_with()
     told(replica, leader=2, epoch=3)
     assert told(replica, leader=2, epoch=5) == [StartFetching(BrokerId(2), LeaderEpoch(5))]
@@ -83,8 +83,8 @@ def test_an_epoch_that_is_not_newer_changes_nothing(epoch) -> None:
     assert replica.follower is not None
 
 
+@pytest.mark.scenario("S39")
 def test_a_leader_that_becomes_follower_tells_everyone_who_waits() -> None:
-    """[39]"""
     replica = replica_with()
     told(replica, leader=1, epoch=3)
     replica.leader.on_produce_waits(7, 10)
@@ -97,6 +97,9 @@ def test_a_leader_that_becomes_follower_tells_everyone_who_waits() -> None:
     ]
 
 
+@pytest.mark.bug(
+    "B87", "records", "A follower that leaves has plain producers' records written twice, and out of order."
+)
 def test_a_write_goes_on_waiting_at_a_leader_that_leads_the_next_epoch_too() -> None:
     """The controller raises the epoch when a follower has left, and a producer that is told to look for
     another leader sends again what is in the log."""

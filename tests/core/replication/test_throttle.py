@@ -1,5 +1,6 @@
 """Bytes a second, with the time passed in."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,6 +45,7 @@ def test_a_debt_is_paid_at_the_rate_that_holds_now():
     assert made.left(2_000) == 10
 
 
+@pytest.mark.scenario("S8")
 @given(st.integers(1, 10**9), st.lists(st.tuples(st.integers(0, 2_000), st.integers(1, 10**7)), min_size=1))
 def test_over_any_while_no_more_goes_than_the_rate_a_second_s_worth_and_one_answer(rate, steps):
     made, now_ms, sent, largest = throttle(rate), 0, 0, 0

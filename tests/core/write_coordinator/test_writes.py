@@ -582,6 +582,11 @@ def test_a_successor_has_the_open_write_with_its_members_and_hears_them_anew():
     assert other.answers[token].outcome.name == "COMMITTED"
 
 
+@pytest.mark.bug(
+    "B80",
+    "records",
+    "The producer id of an atomic write's member comes again after an election that lost its record.",
+)
 def test_the_producer_id_of_a_member_that_an_election_lost_does_not_come_again():
     dialogue = Dialogue()
     kept, lost = dialogue.member(attempt="kept"), dialogue.member(attempt="lost")
@@ -596,6 +601,7 @@ def test_the_producer_id_of_a_member_that_an_election_lost_does_not_come_again()
     assert other.says(kept, FINISHED, attempt="kept") == "MEMBER"
 
 
+@pytest.mark.bug("B88", "records", "The producer id of a member of an atomic write comes again.")
 def test_nor_does_that_of_a_member_whose_coordinator_an_election_lost_altogether():
     dialogue = Dialogue()
     dialogue.member(attempt="kept")

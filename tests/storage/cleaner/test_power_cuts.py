@@ -52,6 +52,11 @@ def power_fails(make_table, step: int, draw: random.Random):
     return None
 
 
+@pytest.mark.bug(
+    "B71",
+    "words",
+    "After a power cut lookups by time miss a compacted segment, and retention misjudges its age.",
+)
 @pytest.mark.parametrize("seed", range(20))
 def test_a_power_cut_after_a_round_leaves_no_index_that_leads_astray(make_table, seed: int):
     """An empty one would look like that of a segment whose records have no timestamps."""

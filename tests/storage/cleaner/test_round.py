@@ -160,6 +160,9 @@ def test_the_end_of_a_cleaned_segment_is_told_by_an_empty_batch(table):
     assert [(header.last_offset, header.record_count) for header in table.headers()] == [(0, 0), (3, 1)]
 
 
+@pytest.mark.kafka_bug(
+    "K32", "KAFKA-17076", "Compaction removed the log's end; after a restart offsets were assigned twice."
+)
 def test_kafka_17076_a_log_whose_end_was_cleaned_away_ends_where_it_ended_after_a_restart(table):
     """Or the next leader would give offsets a second time."""
     table.put((b"a", b"1"))
@@ -175,6 +178,8 @@ def test_kafka_17076_a_log_whose_end_was_cleaned_away_ends_where_it_ended_after_
     assert table.put((b"a", b"2")) == 3
 
 
+@pytest.mark.bug("B9", "away", "A compacted log forgets what a producer may send again.")
+@pytest.mark.scenario("S58", "Compaction keeps each producer's last sequence.")
 def test_the_sequences_that_a_producer_may_send_again_survive_its_records(table):
     """Found by the simulation: a start that read them from the log knew the last one only, for ever."""
     for sequence in range(6):
@@ -200,6 +205,9 @@ def test_the_sequences_that_a_producer_may_send_again_survive_its_records(table)
     assert 5 not in [header.base_offset for header in table.headers()]
 
 
+@pytest.mark.bug(
+    "B33", "away", "A producer is refused for ever after a tail was truncated from a compacted log."
+)
 def test_a_log_is_not_cleaned_while_all_that_it_remembers_of_a_producer_may_still_be_cut(table):
     """What the producer sent before is not remembered then, and would go; its next batch would be refused."""
     table.put((b"a", b"0"), producer=(7, 0, 0))
@@ -218,6 +226,8 @@ def test_a_log_is_not_cleaned_while_all_that_it_remembers_of_a_producer_may_stil
     assert table.open().producers.producers[7].last_sequence == 1
 
 
+@pytest.mark.bug("B10", "records", "A replica keeps a record that was never committed.")
+@pytest.mark.bug("B11", "away", "A replica of a compacted topic begins anew without need.")
 def test_where_leader_epochs_begin_survives_the_records_there(table):
     """Found by the simulation: a start rebuilt the epochs from what was left, told a follower too late an end
     of its last epoch, and the follower kept a record that was never committed."""
@@ -234,6 +244,7 @@ def test_where_leader_epochs_begin_survives_the_records_there(table):
     assert table.log.epochs.entries[0] == EpochEntry(0, 0)
 
 
+@pytest.mark.scenario("S59")
 def test_aborted_records_go_at_once_and_replace_nothing(table):
     table.put((b"a", b"committed"))
     table.put((b"a", b"aborted"), producer=(1, 0, 0), transactional=True)
@@ -266,6 +277,9 @@ def test_a_transaction_whose_marker_is_not_committed_yet_stops_the_cleaner_too(t
     assert table.clean().end == 1
 
 
+@pytest.mark.scenario(
+    "S59", "Transaction markers stay until their data is gone, and then until their horizon (KIP-534)."
+)
 @pytest.mark.parametrize("commit", [True, False])
 def test_a_marker_stays_until_no_data_is_left_and_then_until_its_horizon(table, commit: bool):
     table.put((b"f", b"1"))

@@ -59,6 +59,9 @@ def filled(make_table, directory: Path):
     return table, disk
 
 
+@pytest.mark.scenario(
+    "S57", "A crash at any step of replacing segments leaves the log as before or as after."
+)
 @some_crashes
 def test_a_crash_before_any_change_of_names_leaves_the_log_before_or_after(make_table, tmp_path, first):
     table, disk = filled(make_table, tmp_path / "whole")

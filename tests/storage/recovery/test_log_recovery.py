@@ -225,6 +225,7 @@ def with_damage_in_the_first_segment(bench: Bench) -> Log:
     return log
 
 
+@pytest.mark.bug("B35")
 def test_damage_is_forgotten_with_the_segment_that_retention_removes(bench: Bench) -> None:
     """Or the next start would find the log damaged, and take no appends to what is whole."""
     log = with_damage_in_the_first_segment(bench)
@@ -245,6 +246,7 @@ def test_damage_is_known_until_the_segment_that_it_is_in_goes(bench: Bench) -> N
     assert "corruption" in names(bench)
 
 
+@pytest.mark.bug("B35")
 def test_damage_is_forgotten_also_if_a_crash_left_word_of_it(bench: Bench) -> None:
     log = with_damage_in_the_first_segment(bench)
     word = (bench.directory / "events-3" / "corruption").read_bytes()
@@ -260,6 +262,9 @@ def test_word_of_damage_that_cannot_be_read_is_not_forgotten(bench: Bench) -> No
     assert bench.open(SMALL, log_start=10).corruption is not None
 
 
+@pytest.mark.scenario(
+    "S55", "Damaged logs and indexes: recovery keeps the valid prefix and makes the indexes anew."
+)
 def test_after_a_reboot_the_log_is_cut_at_the_first_bad_batch_past_the_recovery_point(bench: Bench) -> None:
     written(bench, producer=(7, 0, 0), epoch=1)
     flip(bench.segment_file(10), 380)
@@ -275,6 +280,7 @@ def test_after_a_reboot_the_log_is_cut_at_the_first_bad_batch_past_the_recovery_
     assert offsets(bench, bench.open(SMALL)) == list(range(14))
 
 
+@pytest.mark.bug("B36")
 @pytest.mark.parametrize("place", [7, 10, 13], ids=["in a segment", "at its begin", "in the next one"])
 def test_after_a_reboot_the_log_is_cut_where_its_leader_epoch_falls(bench: Bench, place: int) -> None:
     """What a page held before the log was cut: intact, in its place, and not of this log."""
@@ -305,6 +311,7 @@ def test_after_a_reboot_a_bad_batch_before_the_recovery_point_is_corruption(benc
     assert log.log_end_offset == 13
 
 
+@pytest.mark.bug("B32", "away", "A broker with one damaged batch never starts again.")
 @pytest.mark.parametrize("is_clean", [True, False])
 @pytest.mark.parametrize("lost", ["leader-epoch-checkpoint", "*.snapshot"])
 def test_a_damaged_envelope_in_what_is_trusted_is_corruption_and_no_reason_not_to_start(
@@ -365,6 +372,7 @@ def test_a_log_that_is_shorter_than_its_checkpoints_say_is_corrupt(bench: Bench)
 # ---- what is derived from the batches ----------------------------------------------------------------------
 
 
+@pytest.mark.scenario("S55")
 @pytest.mark.parametrize(
     "damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"\xff\0garbage")]
 )
@@ -389,6 +397,7 @@ def test_derived_files_may_be_lost_or_damaged(
     ]
 
 
+@pytest.mark.scenario("S55")
 def test_rebuilt_indexes_are_those_that_were_written(bench: Bench) -> None:
     log = bench.open(SMALL)
     for number in range(40):
@@ -432,6 +441,9 @@ def test_an_epoch_that_went_on_after_all_keeps_its_start(bench: Bench) -> None:
     assert bench.open(SMALL, recovery_point=12).epochs == log.epochs
 
 
+@pytest.mark.bug(
+    "B69", "words", "After a power cut lookups by time miss a segment, and retention misjudges its age."
+)
 def test_after_a_reboot_indexes_sealed_since_the_last_flush_are_not_trusted(
     bench: Bench,
 ) -> None:
@@ -562,6 +574,7 @@ RAISED: Any = pytest.mark.parametrize("start", [10, 11, 20, 23, 24, 40, 47, 50])
 """Where an epoch begins, where a segment does, both, neither; in the middle of a batch; at the end."""
 
 
+@pytest.mark.bug("B43", "away", "A replica truncates and fetches the same records for ever.")
 @RAISED
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_log_whose_raised_start_is_lost_knows_the_epochs_of_all_that_it_has_again(

@@ -98,6 +98,7 @@ REQUESTS: list[tuple[Callable[[Harness], object], ErrorCode]] = [
 ]
 
 
+@pytest.mark.bug("B85")
 @pytest.mark.parametrize(
     ("request_of", "error"),
     REQUESTS,

@@ -1,5 +1,7 @@
 """Who leads after brokers die, restart and return."""
 
+import pytest
+
 from sparklog.core.controller import actions as act
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
@@ -47,6 +49,9 @@ def test_the_last_isr_member_is_never_removed(world):
     assert (world.stored().leader, world.stored().isr) == (-1, (3,))
 
 
+@pytest.mark.scenario(
+    "S60", "The whole ISR is away: no leader and an unchanged ISR, or another leader by unclean election."
+)
 def test_a_whole_isr_that_dies_at_once_is_kept_and_its_first_proven_member_leads(world):
     world.create()
     world.crash(1, 2, 3)
@@ -74,6 +79,7 @@ def test_a_clean_stop_proves_the_log_over_a_reboot(world):
     assert (world.stored().leader, world.stored().isr) == (1, (1,))
 
 
+@pytest.mark.bug("B23")
 def test_only_the_log_in_the_directory_that_lost_nothing_leads(world):
     topic = world.create(replicas=((1,), (1,)))
     world.crash(1)
@@ -104,6 +110,7 @@ def test_without_proven_replicas_an_unclean_election_reports_the_loss(world):
     assert [one.is_loss for one in done if isinstance(one, act.Report)] == [True]
 
 
+@pytest.mark.scenario("S60")
 def test_an_unclean_election_needs_the_topics_permission(world):
     world.create("strict")
     world.create("loose", unclean_leader_election_enable="true")
@@ -125,6 +132,7 @@ def test_the_only_complete_replica_leads_unproven_and_the_loss_is_reported(world
     assert [one for one in done if isinstance(one, act.Report) and one.is_loss]
 
 
+@pytest.mark.bug("B5", "words", "A lossy election is not reported.")
 def test_a_loss_is_reported_although_nobody_answered_the_write_that_made_it(world):
     world.create(replicas=((1,),))
     world.crash(1)
@@ -141,6 +149,9 @@ def test_an_unproven_leader_that_bounced_loses_its_place_in_the_isr(world):
     assert (world.stored().leader, world.stored().isr) == (2, (2, 3))
 
 
+@pytest.mark.kafka_bug(
+    "K24", "KIP-966", "The last ISR member lost unsynced records and was elected; the others truncated."
+)
 def test_kip_966_an_eligible_replica_leads_when_the_last_isr_member_lost_its_tail(world):
     world.create(min_insync_replicas="2")
     world.crash(1)
@@ -169,6 +180,10 @@ def test_an_eligible_replica_that_lost_its_log_is_forgotten(world):
     assert (world.stored().isr, world.stored().eligible) == ((3,), (2,))
 
 
+@pytest.mark.scenario(
+    "S62",
+    "A broker that bounced unseen is failed and started; its earlier life's shutdown is refused (KIP-380).",
+)
 def test_a_bounced_broker_is_failed_and_started_though_it_was_never_seen_missing(world):
     world.create()
     before = world.epoch(1)
@@ -277,6 +292,7 @@ def test_a_write_that_was_lost_before_it_happened_is_made_again(world):
     assert sends(done, act.SendLeaderAndIsr, 2)
 
 
+@pytest.mark.scenario("S61")
 def test_a_controller_whose_epoch_has_passed_resigns_and_writes_nothing(world):
     world.create()
     version = world.zk.exists(znodes.CONTROLLER_EPOCH).version

@@ -1,5 +1,7 @@
 """AlterPartition: what a leader may make of its ISR."""
 
+import pytest
+
 from sparklog.core.controller import actions as act
 from sparklog.core.controller.commands.broker_commands import ControlledShutdown
 from sparklog.core.controller.commands.partition_commands import AlterPartition, IsrProposal, ProposedMember
@@ -24,6 +26,12 @@ def test_an_accepted_proposal_reaches_every_metadata_cache_and_disturbs_no_repli
     assert not [one for one in world.done if isinstance(one, act.SendLeaderAndIsr)]
 
 
+@pytest.mark.kafka_bug(
+    "K20",
+    "KAFKA-14144",
+    "The answer to a proposal was lost; its repetition had an old version and was refused forever.",
+)
+@pytest.mark.scenario("S63", "A repeated ISR change that is already in force succeeds (KAFKA-14144).")
 def test_kafka_14144_a_retry_after_a_lost_reply_succeeds_with_its_old_partition_epoch(world):
     world.create()
     world.propose(1, 1, 2, partition_epoch=0)
@@ -121,6 +129,7 @@ def test_kip_903_a_member_that_restarted_after_the_leader_saw_it_caught_up_is_in
     assert world.stored().isr == (1, 2)
 
 
+@pytest.mark.kafka_bug("K23")
 def test_kip_903_a_member_that_restarts_while_the_proposal_is_written_is_ineligible(world):
     world.create()
     world.propose(1, 1, 2)
@@ -144,6 +153,7 @@ def test_a_member_that_the_leader_has_not_heard_of_may_stay_but_not_join(world):
     assert world.propose(1, 1, 2, 3, epochs={3: -1}).error == ErrorCode.ineligible_replica
 
 
+@pytest.mark.kafka_bug("K22")
 def test_kip_841_a_broker_that_is_shutting_down_cannot_join(world):
     world.create()
     world.command(ControlledShutdown(BrokerId(3), BrokerEpoch(world.epoch(3))))

@@ -15,6 +15,7 @@ def sends(done, kind, broker):
     return [one for one in done if isinstance(one, kind) and one.broker == broker]
 
 
+@pytest.mark.bug("B3", "away", "A repaired replica stays offline.")
 def test_a_replica_that_takes_up_its_role_after_all_is_counted_again(world):
     """Found by the simulation: told that it is out of the ISR, a follower had cut its corrupt log and caught
     up, and was refused as offline until its broker restarted."""
@@ -56,6 +57,7 @@ def test_a_report_of_an_earlier_life_changes_nothing(world):
     assert world.state().leader == 1
 
 
+@pytest.mark.bug("B50", "away", "A late report of damage keeps a repaired replica out of the ISR.")
 def test_a_late_report_of_damage_is_settled_by_the_brokers_answer_to_its_role(world):
     """Found by the simulation, seed 512840: nobody led the cluster when it was sent; the next controller had
     heard of the damage, and of the mending, in answers to roles when it came.
@@ -72,6 +74,7 @@ def test_a_late_report_of_damage_is_settled_by_the_brokers_answer_to_its_role(wo
     assert world.propose(1, 1, 2, 3).error == ErrorCode.none
 
 
+@pytest.mark.bug("B27", "away", "A replica of a recreated topic counts as failed.")
 @pytest.mark.parametrize("lose", ["", "after"], ids=["", "all is read again"])
 def test_a_topic_that_is_made_again_does_not_inherit_the_failed_logs_of_its_namesake(world, lose):
     """A log that failed in a directory that serves can be deleted, and its topic with it."""

@@ -102,6 +102,7 @@ def test_a_suspect_directory_proves_nothing_at_the_next_restart_and_is_then_forg
     assert (after.intact_since, after.suspect, after.broker_epoch) == (6, (), None)
 
 
+@pytest.mark.bug("B39", "records", "A directory that failed a write is trusted after a start without it.")
 def test_a_suspect_directory_that_is_offline_at_a_restart_stays_suspect():
     marked = StoredIncarnation(mark_suspect(first(FULL_A, FULL_B), "b"), 5, EPOCH)
     without = next_incarnation(marked, [FULL_A], host_id="host", boot_id="boot", offline_directories=1)
@@ -111,6 +112,7 @@ def test_a_suspect_directory_that_is_offline_at_a_restart_stays_suspect():
     assert (back.suspect, back.proves(0, IN_A), back.proves(6, IN_B)) == ((), True, False)
 
 
+@pytest.mark.bug("B39")
 def test_a_suspect_directory_that_was_removed_costs_one_restart_its_proof():
     marked = StoredIncarnation(mark_suspect(first(A, B), "b"), 5, EPOCH)
     without = again(marked, A)
@@ -151,6 +153,7 @@ def test_directories_that_are_offline_need_not_prove_anything_and_are_remembered
     ).intact_since == 8  # fmt: skip
 
 
+@pytest.mark.bug("B41", "records", "A directory that a power cut struck proves what it lost.")
 def test_a_directory_offline_at_the_first_start_of_a_boot_proves_nothing_when_it_is_back():
     stopped = first(FULL_A, replace(FULL_B, logs=frozenset()))
     rebooted = next_incarnation(
@@ -162,6 +165,11 @@ def test_a_directory_offline_at_the_first_start_of_a_boot_proves_nothing_when_it
     assert (record.proves(0, IN_A), record.proves(5, IN_B), record.proves(6, IN_B)) == (True, False, True)
 
 
+@pytest.mark.bug(
+    "B75",
+    "words",
+    "A clean stop does not prove a directory that the first start after a reboot did not have.",
+)
 @pytest.mark.parametrize(
     ("clean_epoch", "is_proven"),
     [
@@ -192,6 +200,7 @@ def test_a_clean_stop_proves_a_directory_that_was_offline_since_whatever_boots_t
         assert record.absent == {}
 
 
+@pytest.mark.bug("B75")
 def test_a_directory_that_was_had_again_is_not_proven_by_a_clean_stop_of_before():
     stopped = first(FULL_A, FULL_B)
     without = went_on(
@@ -217,6 +226,9 @@ def went_on(record, previous):
     return StoredIncarnation(record, previous.number + 1, BrokerEpoch(previous.broker_epoch + 1))
 
 
+@pytest.mark.bug(
+    "B23", "words", "A failed fsync in one directory costs the replicas in the other their proof."
+)
 def test_a_directory_that_lost_something_costs_the_logs_in_the_others_nothing():
     record = again(first(FULL_A, FULL_B), FULL_A, BROKEN_B)
     assert record.proves(0, IN_A)
@@ -286,6 +298,9 @@ def start_without(previous, *directories):
     return next_incarnation(previous, directories, host_id="host", boot_id="boot", offline_directories=1)
 
 
+@pytest.mark.bug(
+    "B48", "words", "A directory that was offline during an unproven start is never proven again."
+)
 def test_a_directory_that_was_offline_during_an_unproven_start_is_intact_when_it_is_back():
     """Its broker did not write to it meanwhile, and made nothing anew that may be in it."""
     before = first(FULL_A, FULL_B)

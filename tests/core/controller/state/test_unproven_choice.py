@@ -42,6 +42,7 @@ EMPTY = (-1, 0)
 # An ISR that lost its disks
 
 
+@pytest.mark.bug("B84")
 @pytest.mark.parametrize("order", list(itertools.permutations((1, 2, 3))))
 def test_the_last_member_s_empty_disk_cuts_no_log_in_whatever_order_the_replicas_return(world, order):
     world.create()

@@ -52,6 +52,8 @@ class Mutant:
     hunt: Hunt | None = None
     is_quick: bool = False
     """Whether it is caught so soon that every run of the test suite may catch it."""
+    brings_back: tuple[str, ...] = ()
+    """Numbers of bugs, as ``python -m proof_index`` prints them."""
 
 
 @contextmanager

@@ -29,6 +29,7 @@ def test_groups_that_nothing_happens_to_break_no_rule_and_come_to_rest(seed):
     assert any("commit member-" in line and line.endswith(": none") for line in outcome.lines)
 
 
+@pytest.mark.scenario("S15")
 def test_a_twin_takes_the_place_of_a_static_member_which_is_fenced():
     outcome = simulate(calm(SEEDS[0], members=2, statics=2, churn=("twin",), churn_ms=300.0, rude_share=0.8))
     assert outcome.violation is None

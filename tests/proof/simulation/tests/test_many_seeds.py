@@ -27,6 +27,8 @@ def ran(seeds: range) -> tuple[Summary, ...]:
     return found
 
 
+@pytest.mark.scenario("S9", "Links fail and processes pause: after the repair all sends arrive and are read.")
+@pytest.mark.scenario("S11")
 @pytest.mark.timeout(900)
 def test_troubled_clusters_break_no_rule_and_come_to_rest_once_they_are_mended():
     found = ran(SEEDS)
@@ -53,6 +55,7 @@ def test_the_seeds_of_the_proof_break_no_rule_and_reach_every_situation_that_mat
         assert set(ALL_MARKS) - {mark for one in found for mark in one.marks} == set()
 
 
+@pytest.mark.scenario("S9")
 def test_two_hundred_plans_have_every_kind_of_fault_and_of_operation():
     plans = [draw_plan(seed) for seed in PLANS]
     assert {fault.kind for plan in plans for fault in plan.faults} == set(ALL_KINDS)

@@ -37,6 +37,7 @@ def test_transactions_that_nothing_happens_to_break_no_rule_and_come_to_rest(see
     assert outcome.marks["a reader passed over an aborted transaction"]
 
 
+@pytest.mark.scenario("S11", "Transactional copies under hard bounces: exactly one committed copy (KIP-98).")
 def test_a_pipeline_commits_its_position_with_what_it_writes():
     outcome = simulate(calm(SEEDS[0], timeout_ms=3_000, is_pipeline=True))
     assert outcome.violation is None
@@ -75,6 +76,7 @@ def test_a_producer_that_never_ends_what_it_began_keeps_a_cluster_from_rest(monk
     assert "has committed nothing since all was mended" in violation.what
 
 
+@pytest.mark.scenario("S54")
 def test_a_last_stable_offset_that_is_the_high_watermark_is_found(monkeypatch):
     monkeypatch.setattr(Watermarks, "_stable_offset", lambda self: self.high_watermark)
     violation = simulate(calm(SEEDS[0])).violation
