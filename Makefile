@@ -31,7 +31,7 @@ TESTS_OF_THE_PROOF = $(filter-out $(SEEDS_OF_THE_PROOF),$(shell grep -rlE 'mark\
 # Brokers, workers and tests are many processes. Without bytecode on disk each of them compiles the package once more.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test spark-classes older-spark older-sample bytecode proof simulate fuzz lint bench clients remote chaos dist setup clean
+.PHONY: demo test spark-classes older-spark older-sample bytecode proof simulate fuzz index lint bench clients remote chaos dist setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -42,6 +42,7 @@ help:
 	@echo "make simulate SIMULATE_OPTIONS='--seeds 1-2000'   seeded runs of whole clusters (tests/proof/docs/simulation.md)"
 	@echo "make lint   ruff, mypy --strict, import-linter"
 	@echo "make fuzz FUZZ_OPTIONS='--seconds 600 --seed 7'   odd and damaged requests of every API (tests/proof/docs/fuzz.md)"
+	@echo "make index INDEX_OPTIONS='B63'   scenarios and bugs by number, with their tests and mutants"
 	@echo "make chaos  faults upon real processes for an hour, and every long proof (tests/proof/docs/chaos.md)"
 	@echo "make clients   other people's clients and tools, unchanged, upon three brokers (docs/clients.md)"
 	@echo "make remote remote stores upon real HDFS and a second S3 server (docs/remote-stores.md)"
@@ -75,6 +76,9 @@ simulate:
 
 fuzz: $(STAMP)
 	@$(PYTHON) -m fuzz $(FUZZ_OPTIONS)
+
+index: $(STAMP)
+	@$(PYTHON) -m proof_index $(INDEX_OPTIONS)
 
 lint: $(STAMP)
 	$(VENV)/bin/ruff check .

@@ -1,135 +1,88 @@
-"""Scenarios, historical bugs, bug log, proof: the pages are complete, their tests exist, counts are right."""
+"""Scenarios and bugs have tests and mutants, by number; counts are right; so are rules of transactions."""
 
 import ast
 import re
-from collections import Counter
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from proof_index.__main__ import main
+from proof_index.counts import COSTS, PAGE, counts_page
+from proof_index.markers import WITHOUT_TEST, markers
 from simulation.mutants import MUTANTS
-from simulation.plans.faults import ALL_KINDS
-from simulation.plans.operations import ALL_OPERATIONS
 
 ROOT = Path(__file__).parents[1]
-PROOF_DOCS = ROOT / "tests/proof/docs"
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 NAMED_MODULE = re.compile(r"`(sparklog/[\w/]+\.py)`")
-COMES_WITH = re.compile(r"comes with (transactions|groups|quotas)")
+WORDS_MAX = 20
+MARKERS = markers()
+SAYS = [(one.number, one.says) for one in MARKERS if one.says]
+TESTS = {number: [one.test for one in MARKERS if one.number == number] for number, _ in SAYS}
+LAST = {"S": 64, "K": 34, "B": 89}
+"""A number is never given twice: the next bug is the next number."""
+WITHOUT_MUTANT = {
+    "K33": "a paused leader that shrinks its ISR breaks no promise: eligible replicas keep leading",
+}
+"""Bugs of Kafka's that no mutant brings back, each with the reason."""
 
 
-def rows(page: str) -> dict[int, list[str]]:
-    """The cells behind the number, by number."""
-    found: dict[int, list[str]] = {}
-    for line in (PROOF_DOCS / page).read_text().splitlines():
-        number, *cells = (cell.strip() for cell in line.strip("|").split(" | "))
-        if number.isdigit():
-            assert int(number) not in found, f"{page}: {number} is there twice"
-            found[int(number)] = cells
-    return found
+def test_each_number_is_at_a_test_and_told_once() -> None:
+    numbers = [f"{kind}{number}" for kind, last in LAST.items() for number in range(1, last + 1)]
+    assert sorted([*(number for number, _ in SAYS), *WITHOUT_TEST]) == sorted(numbers)
+    assert {one.number for one in MARKERS} == {number for number, _ in SAYS}
 
 
-SCENARIOS, BUGS = rows("scenarios.md"), rows("historical-bugs.md")
+def test_no_test_has_a_number_twice() -> None:
+    places = [(one.number, one.path, one.test) for one in MARKERS]
+    assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize(("number", "says"), SAYS, ids=[number for number, _ in SAYS])
+def test_each_number_is_told_in_a_sentence(number: str, says: tuple[str, ...]) -> None:
+    *before, sentence = says
+    assert sentence[0].isupper() or sentence.startswith("min.")
+    assert sentence.endswith(".")
+    assert len(sentence.split()) <= WORDS_MAX
+    assert len(before) == (0 if number.startswith("S") else 1)
+    assert not number.startswith("B") or before[0] in COSTS
+
+
+@pytest.mark.parametrize(
+    ("number", "known_as"), [(number, says[0]) for number, says in SAYS if number.startswith("K")]
+)
+def test_each_bug_of_kafka_has_a_test_that_is_named_for_it(number: str, known_as: str) -> None:
+    names = [one.strip().lower().replace("-", "_") for one in known_as.split(",")]
+    assert any(test.startswith(f"test_{name}_") for test in TESTS[number] for name in names), names
+
+
+def test_mutants_bring_back_bugs_that_have_numbers_and_nearly_all_of_kafka() -> None:
+    brought = {number for mutant in MUTANTS for number in mutant.brings_back}
+    assert brought <= TESTS.keys()
+    missing = {number for number in TESTS if number.startswith("K")} - brought
+    assert missing == WITHOUT_MUTANT.keys(), "say why, or take it off the list"
+
+
+def test_the_page_of_counts_is_what_the_command_writes() -> None:
+    assert PAGE.read_text(encoding="utf-8") == counts_page(MARKERS), "python -m proof_index --write"
+
+
+def test_the_command_prints_a_number_with_its_tests_and_mutants(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["B63", "S16"]) == 0
+    told = capsys.readouterr().out
+    assert "B63  records: A producer gets a false gap error" in told
+    assert "::test_batches_after_one_refused_for_a_small_isr_are_refused_until_it_is_resent\n" in told
+    assert "mutant what-is-behind-a-refused-batch-comes-first" in told
+    assert WITHOUT_TEST["S16"] in told
+    assert "S17" not in told
+    with pytest.raises(SystemExit):
+        main(["B0"])
 
 
 @cache
 def names_in(path: str) -> frozenset[str]:
     tree = ast.parse((ROOT / path).read_text())
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-
-
-def test_no_scenario_and_no_bug_is_left_out() -> None:
-    assert list(SCENARIOS) == list(range(1, 65))
-    assert list(BUGS) == list(range(1, 35))
-
-
-def assert_names_tests_that_exist(cell: str) -> None:
-    tests = NAMED_TEST.findall(cell)
-    assert len(tests) == cell.count("::") > 0, cell
-    for path, name in tests:
-        assert name.startswith("test_")
-        assert name in names_in(path), f"{path} has no {name}"
-
-
-@pytest.mark.parametrize(
-    "cell",
-    [
-        *(pytest.param(cells[1], id=f"scenario-{number}") for number, cells in SCENARIOS.items()),
-        *(pytest.param(cells[3], id=f"bug-{number}") for number, cells in BUGS.items()),
-    ],
-)
-def test_each_has_tests_that_exist_or_comes_with_a_part_that_is_still_to_be_made(cell: str) -> None:
-    if COMES_WITH.fullmatch(cell):
-        return
-    assert_names_tests_that_exist(cell)
-
-
-@pytest.mark.parametrize("number", BUGS)
-def test_each_bug_has_a_test_that_is_named_for_it(number: int) -> None:
-    known_as, _, _, cell, _ = BUGS[number]
-    if COMES_WITH.fullmatch(cell):
-        return
-    names = [one.strip().lower().replace("-", "_") for one in known_as.split(",")]
-    tests = [name for _, name in NAMED_TEST.findall(cell)]
-    assert any(test.startswith(f"test_{name}_") for test in tests for name in names), (names, tests)
-
-
-@pytest.mark.parametrize("number", BUGS)
-def test_the_rule_against_each_bug_is_in_a_module_that_exists(number: int) -> None:
-    _, _, rule, cell, mutants = BUGS[number]
-    modules = NAMED_MODULE.findall(rule)
-    assert modules or COMES_WITH.fullmatch(cell)
-    assert [module for module in modules if not (ROOT / module).is_file()] == []
-    known = {mutant.name for mutant in MUTANTS}
-    assert set(re.findall(r"`([\w-]+)`", mutants)) <= known
-
-
-PROOF = (ROOT / "docs" / "proof.md").read_text()
-BUG_LOG = (PROOF_DOCS / "bug-log.md").read_text()
-
-
-def logged_bugs() -> dict[int, str]:
-    """The section of each bug of the bug log, by the number in its heading."""
-    _, *parts = re.split(r"^## B(\d+)$", BUG_LOG, flags=re.MULTILINE)
-    numbers = [int(number) for number in parts[::2]]
-    assert len(set(numbers)) == len(numbers), "a bug is logged twice"
-    return dict(zip(numbers, parts[1::2], strict=True))
-
-
-LOGGED = logged_bugs()
-
-
-def test_no_number_of_the_bug_log_is_left_out() -> None:
-    assert list(LOGGED) == list(range(1, len(LOGGED) + 1))
-
-
-@pytest.mark.parametrize("number", LOGGED)
-def test_each_logged_bug_says_title_cost_cause_and_fix(number: int) -> None:
-    section = LOGGED[number]
-    assert re.match(r"\n\n\*\*[^*\n]+\*\*\n\nCost: \*\w+\*\. Found by: \S", section)
-    assert [section.count(f"\n{word}: ") for word in ("Cause", "Fix")] == [1, 1]
-
-
-@pytest.mark.parametrize("number", LOGGED)
-def test_each_logged_bug_names_tests_that_exist(number: int) -> None:
-    assert_names_tests_that_exist("".join(re.findall(r"^- `tests/.*$", LOGGED[number], re.MULTILINE)))
-
-
-def test_the_proof_counts_the_bugs_as_the_bug_log_does() -> None:
-    costs = Counter(re.findall(r"^Cost: \*(\w+)\*", BUG_LOG, re.MULTILINE))
-    counted = {cost: int(count) for cost, count in re.findall(r"^- \*(\w+)\*: (\d+) ", PROOF, re.MULTILINE)}
-    assert counted == costs
-    assert re.findall(r"^(\d+) bugs of the shipped code", PROOF, re.MULTILINE) == [str(costs.total())]
-
-
-def test_the_proof_counts_the_mutants_that_there_are() -> None:
-    assert re.findall(r"(\d+) historical bugs and holes put back", PROOF) == [str(len(MUTANTS))]
-
-
-def test_the_proof_counts_the_kinds_of_faults_and_of_requests() -> None:
-    counted = re.findall(r"(\d+) kinds of fault, (\d+) of administrators' requests", PROOF)
-    assert counted == [(str(len(ALL_KINDS)), str(len(ALL_OPERATIONS)))]
 
 
 RULES_OF_TRANSACTIONS = re.findall(

@@ -18,6 +18,8 @@ STORE: Final = RESULTS.with_name("results.json")
 """What RESULTS.md is written from; a part that is measured on another machine leaves the others' figures."""
 LAYERS: Final = "layers"
 """The part whose shares are drawn in docs/performance.md."""
+OF_THE_PROOF: Final = "\n# What the proof measured\n"
+"""The heading in RESULTS.md from which on no benchmark writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,9 @@ def write(order: Sequence[str], limits: Sequence[str], versions: dict[str, str])
         lines += ["", "# Faults, many partitions, the disk alone", "", LIMITS_HEAD]
     for part in filter(results.__contains__, limits):
         lines += ["", f"## {part}", "", table(results[part].rows), "", *_circumstances(results[part])]
-    RESULTS.write_text("\n".join(lines) + "\n")
+    before = RESULTS.read_text() if RESULTS.exists() else ""
+    _, heading, of_the_proof = before.partition(OF_THE_PROOF)
+    RESULTS.write_text("\n".join(lines) + "\n" + heading + of_the_proof)
 
 
 LIMITS_HEAD: Final = (

@@ -7,6 +7,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
+from bench import report
 from bench.report import Row, figure, longest_gap, percentile
 
 
@@ -32,3 +33,17 @@ def test_percentiles_are_values_that_were_measured() -> None:
 
 def test_figures_show_three_digits_that_count() -> None:
     assert [figure(value) for value in (0, 0.146, 33.39, 163_381.2)] == ["0", "0.146", "33.4", "163,381"]
+
+
+def test_what_the_proof_measured_stays_when_figures_are_written_anew(tmp_path, monkeypatch) -> None:
+    results, store = tmp_path / "RESULTS.md", tmp_path / "results.json"
+    store.write_text("{}")
+    results.write_text(f"# Figures\n\nfigures of before\n{report.OF_THE_PROOF}\n| `some-mutant` | 3 |\n")
+    monkeypatch.setattr(report, "RESULTS", results)
+    monkeypatch.setattr(report, "STORE", store)
+    report.write([], [], {"Python": "3"})
+    report.write([], [], {"Python": "3"})
+    written = results.read_text()
+    assert "figures of before" not in written
+    assert written.count("# Figures\n") == 1
+    assert written.endswith("\n\n# What the proof measured\n\n| `some-mutant` | 3 |\n")

@@ -162,6 +162,7 @@ CONTROL: Final[tuple[Mutant, ...]] = (
         20,
         _isr_write_without_version_check,
         Hunt(plot=4),
+        brings_back=("K16", "K18"),
     ),
     Mutant(
         "no-broker-epoch-in-isr-proposals",
@@ -171,6 +172,7 @@ CONTROL: Final[tuple[Mutant, ...]] = (
         _no_broker_epoch_in_isr_proposals,
         Hunt(plot=2),
         is_quick=True,
+        brings_back=("K23",),
     ),
     Mutant(
         "no-check-of-the-controller-epoch",
@@ -179,6 +181,7 @@ CONTROL: Final[tuple[Mutant, ...]] = (
         200,
         _no_check_of_the_controller_epoch,
         Hunt(plot=45, operations=("move", "elect preferred")),
+        brings_back=("K18",),
     ),
     Mutant(
         "repeated-proposals-are-refused",
@@ -187,6 +190,7 @@ CONTROL: Final[tuple[Mutant, ...]] = (
         20,
         _repeated_proposals_are_refused,
         Hunt(plot=48),
+        brings_back=("K20",),
     ),
     Mutant(
         "moved-replicas-come-back",
@@ -195,6 +199,7 @@ CONTROL: Final[tuple[Mutant, ...]] = (
         20,
         _moved_replicas_come_back,
         Hunt(kinds=("delay frames", "lose answers"), operations=("move",)),
+        brings_back=("K25",),
     ),
     Mutant(
         "metadata-of-moves-is-stale",
@@ -204,5 +209,6 @@ CONTROL: Final[tuple[Mutant, ...]] = (
         _metadata_of_moves_is_stale,
         Hunt(kinds=("kill broker",), operations=("move",)),
         is_quick=True,
+        brings_back=("K27",),
     ),
 )

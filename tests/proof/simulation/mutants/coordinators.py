@@ -150,6 +150,7 @@ COORDINATORS: Final[tuple[Mutant, ...]] = (
         60,
         overtaken_loads_go_on,
         Hunt(plot=82, operations=("elect preferred",), settings=ONE_LOG, groups=1.0),
+        brings_back=("K31",),
     ),
     Mutant(
         "loads-forget-tombstones",

@@ -126,6 +126,7 @@ ELECTIONS: Final[tuple[Mutant, ...]] = (
         40,
         _unproven_logs_are_elected,
         Hunt(kinds=("cut the power", "kill broker"), settings={"min.insync.replicas": "2"}),
+        brings_back=("K24",),
     ),
     Mutant(
         "eligible-while-others-commit",
@@ -134,14 +135,16 @@ ELECTIONS: Final[tuple[Mutant, ...]] = (
         20,
         _eligible_while_others_commit,
         is_quick=True,
+        brings_back=("K24",),
     ),
     Mutant(
         "roles-before-elections",
-        "bug log B2",
+        "B2",
         "a leader that lost its log leads its old epoch again, and followers truncate",
         90,
         _roles_before_elections,
         Hunt(plot=46, settings={"min.insync.replicas": "2"}),
+        brings_back=("B2",),
     ),
     Mutant(
         "only-the-isr-is-compared",

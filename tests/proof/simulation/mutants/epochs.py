@@ -143,6 +143,7 @@ EPOCHS: Final[tuple[Mutant, ...]] = (
         90,
         _answers_for_epochs_it_never_had,
         TO_AND_FRO,
+        brings_back=("K3",),
     ),
     Mutant(
         "leads-without-an-epoch",
@@ -151,6 +152,7 @@ EPOCHS: Final[tuple[Mutant, ...]] = (
         70,
         _leads_without_an_epoch,
         TO_AND_FRO,
+        brings_back=("K4",),
     ),
     Mutant(
         "keeps-epochs-that-begin-at-the-end",
@@ -159,6 +161,7 @@ EPOCHS: Final[tuple[Mutant, ...]] = (
         20,
         _keeps_epochs_that_begin_at_the_end,
         Hunt(plot=29, operations=("elect preferred",), settings={"replica.lag.time.max.ms": "2000"}),
+        brings_back=("K5",),
     ),
     Mutant(
         "does-not-compare-with-the-same-leader",
@@ -168,6 +171,7 @@ EPOCHS: Final[tuple[Mutant, ...]] = (
         _does_not_compare_with_the_same_leader,
         Hunt(plot=28, settings={"replica.lag.time.max.ms": "2000"}),
         is_quick=True,
+        brings_back=("K7",),
     ),
     Mutant(
         "sessions-forget-the-epoch",
@@ -176,6 +180,7 @@ EPOCHS: Final[tuple[Mutant, ...]] = (
         70,
         _sessions_forget_the_epoch,
         PROMISES,
+        brings_back=("K11",),
     ),
     Mutant(
         "no-fence-at-the-leader-alone",
@@ -184,5 +189,6 @@ EPOCHS: Final[tuple[Mutant, ...]] = (
         70,
         _no_fence_at_the_leader_alone,
         PROMISES,
+        brings_back=("K11",),
     ),
 )

@@ -136,6 +136,7 @@ FAILOVER: Final[tuple[Mutant, ...]] = (
             kinds=("kill broker", "cut from controllers"),
             settings={"replica.high.watermark.checkpoint.interval.ms": "100"},
         ),
+        brings_back=("K15",),
     ),
     Mutant(
         "retention-passes-the-high-watermark",
@@ -147,5 +148,6 @@ FAILOVER: Final[tuple[Mutant, ...]] = (
             kinds=("cut link", "kill broker", "pause broker"),
             topic_configs={"retention.bytes": "1500", "segment.bytes": "500"},
         ),
+        brings_back=("K14",),
     ),
 )

@@ -199,6 +199,7 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
         "a follower truncates committed records above its high watermark, and leads",
         20,
         _truncate_to_high_watermark,
+        brings_back=("K1", "K2"),
     ),
     Mutant(
         "no-epoch-fence-on-fetch",
@@ -207,6 +208,7 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
         30,
         _no_epoch_fence_on_fetch,
         Hunt(plot=1, settings={"replica.lag.time.max.ms": "2000"}),
+        brings_back=("K2", "K11"),
     ),
     Mutant(
         "takes-a-watermark-before-it-cuts",
@@ -214,6 +216,7 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
         "uncommitted records of a deposed leader count as committed until their truncation",
         60,
         _takes_a_watermark_before_it_cuts,
+        brings_back=("K8",),
     ),
     Mutant(
         "cuts-by-the-word-of-any-leader",
@@ -222,6 +225,7 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
         90,
         _cuts_by_the_word_of_any_leader,
         Hunt(plot=23, settings={"replica.lag.time.max.ms": "2000"}),
+        brings_back=("K9",),
     ),
     Mutant(
         "late-refusals-count",
@@ -230,6 +234,7 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
         100,
         _late_refusals_count,
         Hunt(kinds=("delay frames", "kill broker"), operations=("elect preferred",)),
+        brings_back=("K10",),
     ),
     Mutant(
         "out-of-range-begins-anew",
@@ -238,6 +243,7 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
         20,
         _out_of_range_begins_anew,
         Hunt(plot=27, settings={"replica.lag.time.max.ms": "2000"}),
+        brings_back=("K12",),
     ),
     Mutant(
         "keeps-a-watermark-below-its-start",
@@ -245,6 +251,7 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
         "a replica leads with a high watermark outside its log",
         20,
         _keeps_a_watermark_below_its_start,
+        brings_back=("K13",),
     ),
     Mutant(
         "followers-compare-no-crc",

@@ -92,5 +92,6 @@ IDENTITIES: Final[tuple[Mutant, ...]] = (
         "producers share an id, and batches of one are acknowledged as retries of another's",
         20,
         _claimed_identities_are_believed,
+        brings_back=("B83",),
     ),
 )

@@ -134,6 +134,7 @@ ISR: Final[tuple[Mutant, ...]] = (
                 "replica.fetch.wait.max.ms": "500",
             },
         ),
+        brings_back=("K6",),
     ),
     Mutant(
         "minimum-is-not-heeded",
@@ -149,6 +150,7 @@ ISR: Final[tuple[Mutant, ...]] = (
         "consumers read records that an elected eligible replica lacks",
         30,
         _commits_below_the_minimum,
+        brings_back=("K34",),
     ),
     Mutant(
         "shrink-frees-nobody",
@@ -157,5 +159,6 @@ ISR: Final[tuple[Mutant, ...]] = (
         50,
         _shrink_frees_nobody,
         Hunt(plot=22, settings={"replica.lag.time.max.ms": "600", "min.insync.replicas": "1"}),
+        brings_back=("K21",),
     ),
 )

@@ -85,6 +85,7 @@ LEADER: Final[tuple[Mutant, ...]] = (
         "a leader counts and serves followers of another epoch",
         40,
         _no_epoch_fence_at_the_leader,
+        brings_back=("K11",),
     ),
     Mutant(
         "read-beyond-high-watermark",
@@ -92,6 +93,7 @@ LEADER: Final[tuple[Mutant, ...]] = (
         "consumers see records that are lost later",
         20,
         _read_beyond_high_watermark,
+        brings_back=("K28", "K34"),
     ),
     Mutant(
         "reads-sealed-segments-whole",
@@ -100,5 +102,6 @@ LEADER: Final[tuple[Mutant, ...]] = (
         20,
         _reads_sealed_segments_whole,
         is_quick=True,
+        brings_back=("K28",),
     ),
 )

@@ -105,6 +105,7 @@ PROPOSALS: Final[tuple[Mutant, ...]] = (
         20,
         _any_answer_settles_a_proposal,
         Hunt(plot=43, settings={"replica.lag.time.max.ms": "600"}),
+        brings_back=("K19",),
     ),
     Mutant(
         "counts-who-shuts-down",
@@ -113,6 +114,7 @@ PROPOSALS: Final[tuple[Mutant, ...]] = (
         20,
         _counts_who_shuts_down,
         Hunt(plot=49, settings={"replica.fetch.backoff.ms": "100"}),
+        brings_back=("K22",),
     ),
     Mutant(
         "counts-who-is-gone",
@@ -122,5 +124,6 @@ PROPOSALS: Final[tuple[Mutant, ...]] = (
         _counts_who_is_gone,
         Hunt(plot=50),
         is_quick=True,
+        brings_back=("K22",),
     ),
 )

@@ -114,6 +114,7 @@ RESTARTS: Final[tuple[Mutant, ...]] = (
         20,
         _the_mark_of_a_clean_stop_stays,
         Hunt(plot=62, settings={"min.insync.replicas": "2"}),
+        brings_back=("K29",),
     ),
     Mutant(
         "another-disk-is-the-same",

@@ -138,11 +138,12 @@ STORAGE: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "failed-writes-are-trusted",
-        "bug log B25",
+        "B25",
         "a broker is trusted with records that its disk dropped",
         40,
         _failed_writes_are_trusted,
         Hunt(kinds=("fail a write",), settings={"log.flush.offset.checkpoint.interval.ms": "60000"}),
+        brings_back=("B25",),
     ),
     Mutant(
         "compaction-passes-the-high-watermark",
@@ -154,7 +155,7 @@ STORAGE: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "rotten-time-indexes-are-believed",
-        "bug log B15",
+        "B15",
         "retention removes young, committed records",
         40,
         _rotten_time_indexes_are_believed,
@@ -163,6 +164,7 @@ STORAGE: Final[tuple[Mutant, ...]] = (
             topic_configs={"retention.ms": "600000", "segment.bytes": "300"},
             settings={"log.index.interval.bytes": "1000", "log.flush.offset.checkpoint.interval.ms": "500"},
         ),
+        brings_back=("B15",),
     ),
     Mutant(
         "failed-fsyncs-are-ignored",

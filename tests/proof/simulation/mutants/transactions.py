@@ -208,6 +208,7 @@ TRANSACTIONS: Final[tuple[Mutant, ...]] = (
         60,
         _nothing_is_verified,
         Hunt(plot=83, settings=ONE_COORDINATOR, transactions=1.0),
+        brings_back=("K30",),
     ),
     Mutant(
         "guards-hold-for-ever",
@@ -216,6 +217,7 @@ TRANSACTIONS: Final[tuple[Mutant, ...]] = (
         60,
         _guards_hold_for_ever,
         Hunt(plot=84, settings=ONE_COORDINATOR, transactions=1.0, producers=LASTING),
+        brings_back=("K30",),
     ),
     Mutant(
         "followers-serve-to-the-high-watermark",

@@ -299,10 +299,11 @@ WRITES: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "numbers-are-left-out-behind-the-known",
-        "bug log B88",
+        "B88",
         "a task's rows are taken for those of a lost one, and are nowhere",
         40,
         _numbers_are_left_out_behind_the_known,
         Hunt(plot=ISR_LOSES_ITS_DISKS, settings={"min.insync.replicas": "1"}, writes=1.0),
+        brings_back=("B88",),
     ),
 )

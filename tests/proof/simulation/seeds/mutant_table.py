@@ -1,4 +1,4 @@
-"""Measures how soon each mutant is caught, and writes tests/proof/docs/mutants.md.
+"""Measures how soon each mutant is caught, and writes it into benchmarks/RESULTS.md.
 
     python -m simulation.seeds.mutant_table [NAME...] [--write] [--starts N] [--processes N]
 
@@ -19,10 +19,10 @@ from simulation.mutants import MUTANTS, Mutant, find_mutant
 from simulation.plans.plan import draw_plan
 from simulation.run import simulate
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "mutants.md"
+PAGE = Path(__file__).resolve().parents[4] / "benchmarks" / "RESULTS.md"
 STARTS = (1, 10_001, 20_001, 30_001, 40_001)
-HEAD = "| mutant | origin | what it damages | caught as | seeds, median | seeds, most | budget |"
-RULE = "|---|---|---|---|---:|---:|---:|"
+HEAD = "| mutant | caught as | seeds, median | seeds, most | budget |"
+RULE = "|---|---|---:|---:|---:|"
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,6 @@ def row(mutant: Mutant, catches: list[Catch]) -> str:
     names = list(dict.fromkeys(f"`{one.invariant}`" for one in catches if one.invariant))
     cells = (
         f"`{mutant.name}`",
-        mutant.origin,
-        mutant.damage,
         "<br>".join(names),
         _told(median(one.seeds for one in catches), mutant) if len(catches) == len(STARTS) else "–",
         _told(max(one.seeds for one in catches), mutant),
@@ -87,7 +85,9 @@ def merged(page: str, measured: dict[str, str]) -> str:
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Measure how soon mutants are caught.")
     parser.add_argument("names", metavar="NAME", nargs="*", help="mutants; all of them without any")
-    parser.add_argument("--write", action="store_true", help=f"put what was measured into docs/{PAGE.name}")
+    parser.add_argument(
+        "--write", action="store_true", help=f"put what was measured into benchmarks/{PAGE.name}"
+    )
     parser.add_argument(
         "--starts", metavar="N", type=int, default=len(STARTS), help="of the five, the first N"
     )

@@ -10,7 +10,6 @@ import pytest
 from simulation import command
 from simulation.marks import ALL_MARKS
 from simulation.mutants import MUTANTS
-from simulation.plans.plan import draw_plan
 from simulation.seeds.fleet import Summary, summary_of
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
 from sparklog.model.errors import ConfigError
@@ -165,17 +164,13 @@ def test_wrong_usage_is_said_with_the_value(wrong):
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLE = re.compile(r"^(?:\$ )?scripts/simulate --replay (\d+) --mutant (\S+)", re.MULTILINE)
 EXAMPLES = [
-    *(
-        (page, *found)
-        for page in ("simulation.md", "mutants.md")
-        for found in EXAMPLE.findall((DOCS / page).read_text())
-    ),
+    *(("simulation.md", *found) for found in EXAMPLE.findall((DOCS / "simulation.md").read_text())),
     *(("--help", *found) for found in EXAMPLE.findall("\n".join(command.COMMAND.examples))),
 ]
 
 
-def test_both_pages_and_the_help_have_an_example():
-    assert {where for where, _, _ in EXAMPLES} == {"simulation.md", "mutants.md", "--help"}
+def test_the_page_and_the_help_have_an_example():
+    assert {where for where, _, _ in EXAMPLES} == {"simulation.md", "--help"}
 
 
 @pytest.mark.parametrize(("seed", "mutant"), sorted({(int(seed), name) for _, seed, name in EXAMPLES}))
@@ -188,10 +183,3 @@ def test_an_acknowledgement_that_is_not_true_is_told_as_a_sentence():
     assert re.search(
         r"producer \d+ was told that its batch \d+ is at offset \d+, where nothing is committed$", what
     )
-
-
-def test_the_page_counts_the_seeds_of_the_suite_that_draw_no_faults():
-    plans = [draw_plan(seed) for seed in range(1, 2_001)]
-    calm, empty = sum(not plan.faults for plan in plans), sum(not plan.steps for plan in plans)
-    page = " ".join((DOCS / "simulation.md").read_text().split())
-    assert f"1-2000 {calm} draw no fault at all, {empty} of these no administrator's operation either" in page
