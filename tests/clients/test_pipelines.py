@@ -108,7 +108,9 @@ def refusal(pipeline: PipelineProcess, step: str) -> str:
     return str(refused.value)
 
 
-@pytest.mark.scenario("S12", "The same with groups that rebalance (KIP-447).")
+@pytest.mark.scenario(
+    "S12", "Transactional copies by groups that rebalance: exactly one committed copy (KIP-447)."
+)
 def test_a_zombie_whose_partition_has_moved_commits_nothing(room, instance):
     zombie = instance("zombie")
     take_all(zombie, room.values(0))

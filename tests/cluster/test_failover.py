@@ -70,8 +70,10 @@ def stored(cluster: InProcessCluster, tp: TopicPartition) -> list[bytes]:
 @pytest.mark.scenario(
     "S1", "A leader stops, cleanly or by a kill, during acks=all writes: nothing acknowledged is lost."
 )
-@pytest.mark.scenario("S2", "The same five times in a row.")
-@pytest.mark.scenario("S4", "The same with an idempotent producer (KIP-98): every record is there once.")
+@pytest.mark.scenario("S2", "Leaders stop five times in a row: nothing acknowledged is lost.")
+@pytest.mark.scenario(
+    "S4", "Leaders stop while an idempotent producer writes (KIP-98): every record is there once."
+)
 @pytest.mark.parametrize("end", ["kill", "shut_down"])
 def test_bouncing_leaders_one_after_the_other_loses_nothing_and_doubles_nothing(own_cluster, end) -> None:
     own_cluster.create_topic("t")

@@ -156,7 +156,7 @@ def test_a_write_without_an_answer_happens_exactly_once(office, lost):
     assert (state.leader, state.isr, state.leader_epoch, version) == (2, (2,), 1, 1)
 
 
-@pytest.mark.bug("B37", "records", "A replica joins the ISR without its leader's knowledge.")
+@pytest.mark.bug("B37", "records", "A late write adds a replica to the ISR without its leader's knowledge.")
 def test_a_write_that_is_still_under_way_when_all_was_read_again_never_happens(office):
     office.create()
     office.zookeeper.lose_writes.append("late")

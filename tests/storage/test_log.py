@@ -391,7 +391,7 @@ def closed_log(bench: Bench, timestamp: int) -> Path:
     return path
 
 
-@pytest.mark.bug("B15", "records", "Retention removes young, committed records.")
+@pytest.mark.bug("B15", "records", "A rotten time index makes retention remove young, committed records.")
 @pytest.mark.parametrize("bit", range(96))
 def test_no_rotten_bit_of_a_time_index_makes_retention_take_what_is_young(bench: Bench, bit: int) -> None:
     index = closed_log(bench, timestamp=bench.clock.now_ms)

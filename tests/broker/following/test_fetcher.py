@@ -68,7 +68,11 @@ def test_logs_that_parted_are_equal_again_after_the_leader_changed(members, batc
     assert histories[0] == histories[1] == [(1, 0), (2, 2)]
 
 
-@pytest.mark.bug("B14", "records", "A replica in sync has records that were never committed.")
+@pytest.mark.bug(
+    "B14",
+    "records",
+    "A replica joins the ISR with records that were never committed, below its leader's log start.",
+)
 @pytest.mark.parametrize("unreplicated", [1, 3, 7])
 def test_a_replica_with_uncommitted_records_below_the_leaders_start_begins_anew(
     members, batch, unreplicated
@@ -178,7 +182,11 @@ def lead_by_the_other(members, epoch=3):
     return members[2]
 
 
-@pytest.mark.bug("B42", "records", "A batch that was removed is stored a second time.")
+@pytest.mark.bug(
+    "B42",
+    "records",
+    "A batch that retention removed is stored a second time when its producer sends it again.",
+)
 @pytest.mark.parametrize("start_offset", [20, 25], ids=["between batches", "within a batch"])
 def test_who_began_anew_where_its_leader_begins_knows_a_batch_that_was_removed_before(
     members, batch, start_offset

@@ -33,7 +33,9 @@ def test_a_broker_that_ended_is_listed_for_a_while(departed, clock):
     assert departed.now(brokers(2, 3)) == []
 
 
-@pytest.mark.bug("B86", "records", "A paused leader costs plain producers their order.")
+@pytest.mark.bug(
+    "B86", "records", "Metadata list a paused leader for seconds more, and plain producers lose their order."
+)
 def test_a_broker_that_was_silent_until_its_session_expired_is_listed_no_longer(departed):
     departed.on_live_brokers(brokers(1) | brokers(2, 3, epoch=2), brokers(3, epoch=2), {BrokerEpoch(2)})
     assert departed.now(brokers(3, epoch=2)) == [brokers(2, epoch=2)[2]]

@@ -42,7 +42,7 @@ def cache():
     return MetadataCache(threading.Lock())
 
 
-@pytest.mark.bug("B19", "words", "A broker sends clients an outdated leader.")
+@pytest.mark.bug("B19", "words", "A late update of metadata makes a broker send clients an outdated leader.")
 def test_an_update_that_comes_again_late_takes_nothing_back(cache):
     cache.update(says(1, leader=1, leader_epoch=4, live=(1,)))
     cache.update(says(2, leader=2, leader_epoch=5, live=(1, 2)))

@@ -142,7 +142,7 @@ def test_a_new_machine_has_no_invariants_to_break():
     ControllerMachine(BrokerConfig()).check_invariants()
 
 
-@pytest.mark.bug("B6", "away", "The controller dies of an assertion.")
+@pytest.mark.bug("B6", "away", "A controller starts a returning broker twice, and dies of an assertion.")
 def test_a_broker_that_returns_while_another_return_is_being_handled_is_started_once(world):
     """Two brokers register again at the same time, under the old one's registration: the failure of the first
     makes an election necessary, whose write notices the second before the first was started again."""

@@ -5,7 +5,11 @@ import pytest
 from sparklog.core.controller import actions as act
 
 
-@pytest.mark.bug("B2", "records", "Followers would truncate committed records.")
+@pytest.mark.bug(
+    "B2",
+    "records",
+    "A leader without its log's tail is told to lead its old epoch again, and followers truncate.",
+)
 def test_a_leader_that_restarted_unproven_is_never_told_that_it_leads(world):
     """Found by the simulation: the first message of a new controller came before its election, so a broker
     that had lost its log's tail in a power cut led its old epoch again, and its followers cut theirs."""

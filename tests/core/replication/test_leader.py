@@ -350,7 +350,7 @@ def test_kafka_13091_a_follower_that_stopped_fetching_leaves_the_isr_and_ends_wa
 @pytest.mark.kafka_bug(
     "K33",
     "KAFKA-8733, KIP-501",
-    "A leader's slow disk made all followers seem late; the ISR shrank to it, and its death stopped it.",
+    "A leader's slow disk made followers seem late; the ISR shrank to it, and its death ended all writes.",
 )
 def test_kip_501_a_follower_of_a_stalled_leader_is_judged_by_its_fetchs_arrival() -> None:
     leader = leader_with()

@@ -601,7 +601,11 @@ def test_the_producer_id_of_a_member_that_an_election_lost_does_not_come_again()
     assert other.says(kept, FINISHED, attempt="kept") == "MEMBER"
 
 
-@pytest.mark.bug("B88", "records", "The producer id of a member of an atomic write comes again.")
+@pytest.mark.bug(
+    "B88",
+    "records",
+    "Two coordinators leave the same numbers out, and an atomic write's members get one producer id.",
+)
 def test_nor_does_that_of_a_member_whose_coordinator_an_election_lost_altogether():
     dialogue = Dialogue()
     dialogue.member(attempt="kept")

@@ -226,7 +226,11 @@ def test_a_log_is_not_cleaned_while_all_that_it_remembers_of_a_producer_may_stil
     assert table.open().producers.producers[7].last_sequence == 1
 
 
-@pytest.mark.bug("B10", "records", "A replica keeps a record that was never committed.")
+@pytest.mark.bug(
+    "B10",
+    "records",
+    "Compaction hides where an epoch began, and a replica keeps a record that was never committed.",
+)
 @pytest.mark.bug("B11", "away", "A replica of a compacted topic begins anew without need.")
 def test_where_leader_epochs_begin_survives_the_records_there(table):
     """Found by the simulation: a start rebuilt the epochs from what was left, told a follower too late an end

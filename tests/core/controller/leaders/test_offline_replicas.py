@@ -15,7 +15,9 @@ def sends(done, kind, broker):
     return [one for one in done if isinstance(one, kind) and one.broker == broker]
 
 
-@pytest.mark.bug("B3", "away", "A repaired replica stays offline.")
+@pytest.mark.bug(
+    "B3", "away", "A replica that has repaired its log stays out of the ISR until its broker restarts."
+)
 def test_a_replica_that_takes_up_its_role_after_all_is_counted_again(world):
     """Found by the simulation: told that it is out of the ISR, a follower had cut its corrupt log and caught
     up, and was refused as offline until its broker restarted."""
