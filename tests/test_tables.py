@@ -9,7 +9,7 @@ import pytest
 
 from proof_index.__main__ import main
 from proof_index.counts import COSTS, PAGE, counts_page
-from proof_index.markers import WITHOUT_TEST, markers
+from proof_index.markers import WITHOUT_TEST, Marker, markers, markers_in
 from simulation.mutants import MUTANTS
 
 ROOT = Path(__file__).parents[1]
@@ -36,6 +36,19 @@ def test_each_number_is_at_a_test_and_told_once() -> None:
 def test_no_test_has_a_number_twice() -> None:
     places = [(one.number, one.path, one.test) for one in MARKERS]
     assert len(set(places)) == len(places)
+
+
+def test_marks_are_read_at_tests_and_refused_elsewhere() -> None:
+    mark = "@pytest.mark." + 'bug("B7", "away", "A sentence.")\n'
+    of_test = f"class TestOne:\n    {mark}    def test_it(self): ...\n"
+    assert markers_in(of_test, "a.py") == [Marker("B7", ("away", "A sentence."), "a.py", "test_it")]
+    for elsewhere in (
+        f"{mark}def helper(): ...\n",
+        f"{mark}class TestOne: ...\n",
+        of_test.replace("B7", "K7"),
+    ):
+        with pytest.raises(ValueError, match=r"a\.py: 1 marks, of which 0"):
+            markers_in(elsewhere, "a.py")
 
 
 @pytest.mark.parametrize(("number", "says"), SAYS, ids=[number for number, _ in SAYS])

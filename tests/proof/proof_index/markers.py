@@ -32,7 +32,11 @@ class Marker:
 
 def markers() -> list[Marker]:
     """All marks of tests that pytest collects, by number and place."""
-    found = [one for path in sorted((ROOT / "tests").rglob("test_*.py")) for one in _markers_of(path)]
+    found = [
+        one
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for one in markers_in(path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix())
+    ]
     return sorted(found, key=lambda one: (*order_of(one.number), one.path, one.test))
 
 
@@ -41,21 +45,22 @@ def order_of(number: str) -> tuple[str, int]:
     return number[0], int(number[1:])
 
 
-def _markers_of(path: Path) -> Iterator[Marker]:
-    text = path.read_text(encoding="utf-8")
-    told = len(_MARK.findall(text))
-    if not told:
-        return
-    name = path.relative_to(ROOT).as_posix()
+def markers_in(text: str, path: str) -> list[Marker]:
+    """The marks of one file. A mark elsewhere than at a test, or with another kind's number, is refused."""
+    written = len(_MARK.findall(text))
+    if not written:
+        return []
     found = [
-        Marker(number, tuple(says), name, test.name)
+        Marker(number, tuple(says), path, test.name)
         for test in _tests_of(ast.parse(text))
         for kind, number, *says in _marks_of(test)
         if number[0] == KINDS[kind]
     ]
-    if len(found) != told:
-        raise ValueError(f"{name}: {told} marks, of which {len(found)} are right, and at a test")
-    yield from found
+    if len(found) != written:
+        raise ValueError(
+            f"{path}: {written} marks, of which {len(found)} have a right number and are at a test"
+        )
+    return found
 
 
 def _tests_of(module: ast.Module) -> Iterator[ast.FunctionDef]:
