@@ -115,14 +115,22 @@ def _mutant(name: str | None) -> Mutant | None:
 def _list_mutants(*, as_json: bool) -> int:
     if as_json:
         rows = [
-            {"name": one.name, "origin": one.origin, "damage": one.damage, "seeds_max": one.seeds_max}
+            {
+                "name": one.name,
+                "origin": one.origin,
+                "damage": one.damage,
+                "seeds_max": one.seeds_max,
+                "brings_back": one.brings_back,
+            }
             for one in MUTANTS
         ]
         print(json.dumps({"mutants": rows}))
         return DONE
     width = max(len(one.name) for one in MUTANTS)
     for one in MUTANTS:
-        print(f"{one.name:<{width}}  {one.origin}: {one.damage}; caught within {one.seeds_max} seeds")
+        numbers = [number for number in one.brings_back if number not in one.origin]
+        origin = f"{one.origin} ({', '.join(numbers)})" if numbers else one.origin
+        print(f"{one.name:<{width}}  {origin}: {one.damage}; caught within {one.seeds_max} seeds")
     return DONE
 
 

@@ -111,6 +111,7 @@ def test_mutants_are_listed(capsys):
     run("--list-mutants", "--json")
     rows = json.loads(capsys.readouterr().out)["mutants"]
     assert {"name", "origin", "damage"} <= rows[0].keys()
+    assert {tuple(row["brings_back"]) for row in rows} >= {(), ("B63",), ("K1", "K2")}
 
 
 @pytest.mark.parametrize(
