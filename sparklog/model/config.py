@@ -33,8 +33,8 @@ def _table(*settings: Setting) -> dict[str, Setting]:
 
 BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("listeners", "string", "",
-            "Where the broker listens: `NAME://HOST:PORT`, separated by commas. An empty host is its own "
-            "address; port 0 is assigned by the start (docs/settings.md). Empty for PLAINTEXT alone."),
+            "Where the broker listens: `NAME://HOST:PORT`, separated by commas. No host is its own address; "
+            "port 0: the start assigns one (docs/settings.md). Empty for PLAINTEXT alone."),
     Setting("advertised.listeners", "string", "",
             "Address of each listener for clients and other brokers, if it differs from where the broker "
             "listens."),
@@ -52,8 +52,8 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("queued.max.requests", "int", 500,
             "Requests that may wait for a handler before processors stop reading.", 1, INT_MAX),
     Setting("queued.max.request.bytes", "int", -1,
-            "Bytes of requests that all connections together may hold before no further one is read; a "
-            "request that is larger alone is still read. -1 for no bound.", -1, LONG_MAX),
+            "Bytes of requests that all connections together may hold; then no further request is read, "
+            "but for a larger one alone. -1 for no bound.", -1, LONG_MAX),
     Setting("socket.request.max.bytes", "int", 104_857_600,
             "Frames larger than this close the connection before memory is taken.", 1, INT_MAX),
     Setting("max.connections", "int", INT_MAX,
@@ -119,9 +119,8 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("log.flush.offset.checkpoint.interval.ms", "int", 60_000,
             "How often recovery points are written to disk.", 10, LONG_MAX),
     Setting("log.flush.acks", "string", "written",
-            "When a replica counts as having a record: written, once the kernel has it (a crash of the "
-            "process loses nothing, a power cut of all replicas may); fsync, once the disk has it. "
-            "Sparklog's own; the same on all brokers.", choices=("written", "fsync")),
+            "A record counts once in the kernel (written; lost in a power cut of all replicas) or on disk "
+            "(fsync). Sparklog's own, the same everywhere.", choices=("written", "fsync")),
     Setting("log.flush.interval.messages", "int", LONG_MAX,
             "Number of unflushed records at which a log is flushed to disk.", 1, LONG_MAX),
     Setting("log.flush.interval.ms", "int", LONG_MAX,
@@ -141,8 +140,8 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("log.retention.check.interval.ms", "int", 300_000,
             "How often to look for segments that retention deletes.", 1, LONG_MAX),
     Setting("log.dirs.free.min.bytes", "int", -1,
-            "Free bytes of a log directory's disk below which produces are refused; 0: never, -1: below 1 GB "
-            "or 5 % of the disk, the lesser of both. Sparklog's own.", -1, LONG_MAX),
+            "Free bytes of a log directory's disk below which produces are refused; 0: never; -1: the lesser "
+            "of 1 GB and 5 %. Sparklog's own.", -1, LONG_MAX),
     Setting("log.retention.bytes", "int", -1, "Size above which old segments are deleted.", -1, LONG_MAX),
     Setting("log.segment.delete.delay.ms", "int", 60_000,
             "How long the files of a deleted segment stay, renamed, before they are removed.",
@@ -155,8 +154,8 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("log.message.timestamp.after.max.ms", "int", LONG_MAX,
             "Records are refused if their timestamp is further in the future than this.", 0, LONG_MAX),
     Setting("compression.type", "string", "producer",
-            "Codec of the *records* batches in the log: that of the producer, or one with which the leader "
-            "compresses batches of other codecs. Arrow batches stay as they are.",
+            "Codec of *records* batches: the producer's, or one that the leader gives them. Arrow batches "
+            "stay as they are.",
             choices=("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd")),
     Setting("compression.gzip.level", "int", -1,
             "Level at which a leader compresses with gzip; -1 for the library's default.", -1, 9),
@@ -190,8 +189,8 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             "How long compaction keeps tombstones and transaction markers that it could remove.",
             0, LONG_MAX),
     Setting("log.message.downconversion.enable", "bool", True,
-            "Convert batches for consumers of Kafka before 0.11, which know message formats 0 and 1 only; "
-            "otherwise they are answered with UNSUPPORTED_VERSION."),
+            "Convert batches for consumers of Kafka before 0.11, which know only message formats 0 and 1; "
+            "if not, these get UNSUPPORTED_VERSION."),
     Setting("unclean.leader.election.enable", "bool", False,
             "Elect a replica outside the ISR when no other is left; may lose acknowledged records."),
     Setting("auto.leader.rebalance.enable", "bool", True,
@@ -245,8 +244,8 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             "Port of the controller on the driver's host, to which brokers connect; 0 takes a free one. "
             "Sparklog's own.", 0, 65_535),
     Setting("supervisor.port", "int", 0,
-            "Port on the driver's host to which each broker's process keeps a connection, so that its death "
-            "is noticed at once; 0 takes a free one. Sparklog's own.", 0, 65_535),
+            "Port on the driver's host to which brokers keep connections that show their deaths; 0 takes a "
+            "free one. Sparklog's own.", 0, 65_535),
 )  # fmt: skip
 """The settings of a broker."""
 

@@ -11,9 +11,8 @@ COORDINATOR_SETTINGS: Final = (
             "`sparklog submit`, or else by the first request for a coordinator.",
             1, 100_000),
     Setting("offsets.topic.replication.factor", "int", 3,
-            "Replication factor of `__consumer_offsets`; it is not created while fewer brokers are live. "
-            "`sparklog start`, `sparklog submit` and test clusters take the lesser of 3 and their number of "
-            "brokers.", 1, 1_000),
+            "Replicas of `__consumer_offsets`, which is not created with fewer live brokers. "
+            "`sparklog start`, `sparklog submit` and test clusters: one a broker, up to 3.", 1, 1_000),
     Setting("offsets.topic.segment.bytes", "int", 104_857_600,
             "Size at which a segment of `__consumer_offsets` is rolled.", 14, INT_MAX),
     Setting("offsets.topic.compression.codec", "int", 0,
@@ -32,13 +31,11 @@ COORDINATOR_SETTINGS: Final = (
             "`sparklog submit`, or else by the first request for a coordinator.",
             1, 100_000),
     Setting("transaction.state.log.replication.factor", "int", 3,
-            "Replication factor of `__transaction_state`; it is not created while fewer brokers are live. "
-            "`sparklog start`, `sparklog submit` and test clusters take the lesser of 3 and their number of "
-            "brokers.", 1, 1_000),
+            "Replicas of `__transaction_state`, which is not created with fewer live brokers. "
+            "`sparklog start`, `sparklog submit` and test clusters: one a broker, up to 3.", 1, 1_000),
     Setting("transaction.state.log.min.isr", "int", 2,
             "`min.insync.replicas` of `__transaction_state` when it is created. `sparklog start`, "
-            "`sparklog submit` and test clusters take one less than its replication factor, and at least 1, "
-            "so that writes go on after the death of one of two brokers.",
+            "`sparklog submit` and test clusters take one less than its replication factor, and at least 1.",
             1, 1_000),
     Setting("transaction.state.log.segment.bytes", "int", 104_857_600,
             "Size at which a segment of `__transaction_state` is rolled.", 14, INT_MAX),
@@ -50,8 +47,8 @@ COORDINATOR_SETTINGS: Final = (
     Setting("transaction.remove.expired.transaction.cleanup.interval.ms", "int", 3_600_000,
             "How often to look for transactional ids that have expired.", 1, INT_MAX),
     Setting("write.app.id.expiration.ms", "int", 31_536_000_000,
-            "sparklog's own: the last version that an app id (of a streaming query, or `txnAppId`) has "
-            "committed is forgotten this long after its last atomic write.", 1, LONG_MAX),
+            "The last committed version of an app id (a streaming query's, or `txnAppId`) is forgotten this "
+            "long after its last atomic write. Sparklog's own.", 1, LONG_MAX),
 )  # fmt: skip
 """With Kafka's names and defaults, those of atomic writes excepted."""
 

@@ -94,8 +94,8 @@ REMOTE_TOPIC_SETTINGS: Final = (
         "remote.log.layout",
         "string",
         "arrow",
-        "How segments are copied: arrow, with a file of their rows that others open; raw, batches alone, "
-        "which takes the space of the segment. Sparklog's own.",
+        "How segments are copied: arrow, with a file of their rows that others open; or raw, batches "
+        "alone, without additional space. Sparklog's own.",
         choices=("arrow", "raw"),
     ),
     Setting(

@@ -13,9 +13,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 
 HEAD = """# Settings
 
-Settings have Kafka's names. A property that Kafka 3.9 has and sparklog does not act on (yet) is accepted with
-one warning that says so; a name that neither has is refused with the nearest known one. This page is made
-from the code.
+Settings have Kafka's names. A property of Kafka 3.9 that sparklog does not act on (yet) is accepted with a
+warning; an unknown name is refused with the nearest known one. This page is made from the code.
 
 A setting that promises safety which sparklog does not give yet is refused: `authorizer.class.name`, a
 listener whose protocol is not PLAINTEXT, `ssl.client.auth=required`, `ssl.keystore.*` and `sasl.jaas.config`,
@@ -24,8 +23,8 @@ also with a prefix `listener.name.NAME.`.
 
 LISTENERS = """## Listeners
 
-A broker listens at each entry of `listeners`. A client gets the addresses that brokers advertise for the
-listener it connects to, so clients inside and outside of a network can have addresses of their own:
+A broker listens at each entry of `listeners`. Clients get the addresses that brokers advertise for the
+listener that they connect to, such as one inside and one outside of a network:
 
 ```properties
 listeners=INTERNAL://:0,EXTERNAL://0.0.0.0:0
@@ -35,11 +34,10 @@ inter.broker.listener.name=INTERNAL
 ```
 
 An empty host is the broker's own address. 0.0.0.0 listens on all of them, and needs an entry in
-`advertised.listeners`. All brokers of a start read the same settings, so port 0 stands for a port of each
-broker's own, which `--port` assigns, listener by listener: with three brokers and `--port 9092`, INTERNAL has
-9092 to 9094 and EXTERNAL 9095 to 9097; with `--port 0` each takes a free one. A port that `listeners` says is
-every broker's, and is refused where several brokers run on one machine. `sparklog start` shows the first
-advertised listener. Without `listeners` a broker has one, PLAINTEXT.
+`advertised.listeners`. Port 0 is a port of each broker's own, which `--port` assigns, listener by listener:
+with three brokers and `--port 9092`, INTERNAL has 9092 to 9094 and EXTERNAL 9095 to 9097; with `--port 0`
+each takes a free one. Another port is every broker's, and is refused where several brokers share a machine.
+`sparklog start` shows the first advertised listener. Without `listeners` a broker has one, PLAINTEXT.
 
 `inter.broker.listener.name` is the same for all brokers and applications of a cluster. A broker that lacks it
 gets no roles, and the controller's log says so.
