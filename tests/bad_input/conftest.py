@@ -43,13 +43,12 @@ WHERE = (
 
 HEAD = f"""# Bad input
 
-What goes wrong, what one sees then, and what to do. In none of these cases did the brokers stop serving, and
-nothing that was acknowledged was lost: each line is a test in `tests/bad_input` that makes the mistake, reads
-the message, and then writes one more record and reads all. Ports, paths and process ids are made up;
-everything else is what the test saw (`{COMMAND}` writes this page).
+What goes wrong, what one sees then, and what to do where the message does not say it. Each line is a test in
+`tests/bad_input` that makes the mistake, reads the message, writes one more record and reads all: the brokers
+serve on, and nothing acknowledged is lost. Ports, paths and process ids are made up (`{COMMAND}`
+writes this page).
 
-Under Spark the message is the last line of a Python traceback. Where a broker answers with a bare error code,
-the words are the Kafka client's own; those below are librdkafka's.
+Under Spark the message is the last line of a Python traceback. Bare error codes have librdkafka's words.
 
 | what goes wrong | where | what one sees | what to do |
 |---|---|---|---|
@@ -87,7 +86,7 @@ class Table:
         return HEAD + "".join(row.line for row in ordered)
 
     def add(
-        self, wrong: str, where: str, sees: object, do: str, hide: Mapping[object, str] | None = None
+        self, wrong: str, where: str, sees: object, do: str = "", hide: Mapping[object, str] | None = None
     ) -> str:
         """Take down a case; the message as it was put down. ``hide``: what differs from run to run."""
         text = text_of(sees)
@@ -133,7 +132,7 @@ def table(brokers: InProcessCluster) -> Table:
 
 @pytest.fixture
 def case(table: Table) -> Callable[..., str]:
-    """``case(wrong, where, sees, do)`` puts a line on the page."""
+    """``case(wrong, where, sees, do)`` puts a line on the page. No ``do``: the message says it."""
     return table.add
 
 

@@ -75,33 +75,33 @@ def source(brokers: InProcessCluster, monkeypatch: pytest.MonkeyPatch) -> Source
 
 
 READS = [
-    ("an unknown topic", {"subscribe": "evnts"}, "correct the name, or create the topic"),
-    ("an invalid topic name", {"subscribe": "my events"}, "correct the name"),
+    ("an unknown topic", {"subscribe": "evnts"}, ""),
+    ("an invalid topic name", {"subscribe": "my events"}, ""),
     (
         "neither `subscribe` nor `subscribePattern` nor `assign`",
         {},
-        "say which topics to read",
+        "",
     ),
-    ("two ways to say what to read", {"subscribe": "t", "assign": '{"t":[0]}'}, "leave one"),
+    ("two ways to say what to read", {"subscribe": "t", "assign": '{"t":[0]}'}, ""),
     (
         "a misspelt option",
         {"subscribe": "t", "startingOfset": "earliest"},
-        "spell it as in [the list](spark.md#reading)",
+        "[the list](spark.md#reading)",
     ),
     (
         "a misspelt option of Kafka's clients",
         {"subscribe": "t", "kafka.isolaton.level": "read_uncommitted"},
-        "spell it as Kafka does",
+        "",
     ),
     (
         "no `bootstrap.servers`",
         {"subscribe": "t", "kafka.bootstrap.servers": None},
-        "give any broker of the cluster",
+        "any broker of the cluster",
     ),
     (
         "`bootstrap.servers` without a port",
         {"subscribe": "t", "kafka.bootstrap.servers": "broker-1"},
-        "give host:port",
+        "",
     ),
     (
         "brokers that are not there",
@@ -110,108 +110,107 @@ READS = [
             "kafka.bootstrap.servers": NOWHERE,
             "kafka.default.api.timeout.ms": "200",
         },
-        "start the cluster, correct the address, or let the port through; "
-        "`kafka.default.api.timeout.ms` (60,000) is how long a read goes on trying",
+        "or let the port through; reads try for `kafka.default.api.timeout.ms` (60,000)",
     ),
     (
         "a pattern that is none",
         {"subscribePattern": "events-(eu|us"},
-        "correct the regular expression",
+        "",
     ),
     (
         "`startingOffsets` misspelt",
         {"subscribe": "t", "startingOffsets": "earlist"},
-        "earliest, latest, or JSON",
+        "",
     ),
     (
         "`startingOffsets` that is cut off",
         {"subscribe": "t", "startingOffsets": '{"t":{"0":2'},
-        "correct the JSON; mind the shell's quotes",
+        "mind the shell's quotes",
     ),
     (
         "a partition that is named twice",
         {"subscribe": "t", "startingOffsets": '{"t":{"0":1},"t":{"1":0}}'},
-        "one entry for each topic and partition",
+        "",
     ),
     (
         "a negative offset",
         {"subscribe": "t", "startingOffsets": '{"t":{"0":-7,"1":0}}'},
-        "-2 is earliest, -1 latest",
+        "",
     ),
     (
         "an offset beyond every log",
         {"subscribe": "t", "startingOffsets": '{"t":{"0":99999999999999999999,"1":0}}'},
-        "give an offset that there is",
+        "",
     ),
     (
         "an offset that is no number",
         {"subscribe": "t", "startingOffsets": '{"t":{"0":"first","1":0}}'},
-        "-2 is earliest, -1 latest",
+        "",
     ),
     (
         "offsets for some of the partitions",
         {"subscribe": "t", "startingOffsets": '{"t":{"0":2}}'},
-        "name every partition, or read fewer with `assign`",
+        "or read fewer with `assign`",
     ),
     (
         "other partitions at the start than at the end",
         {"subscribe": "t", "startingOffsets": '{"t":{"0":1}}', "endingOffsets": '{"t":{"0":2,"1":0}}'},
-        "name every partition in both",
+        "",
     ),
     (
         "a start beyond the end of the log",
         {"subscribe": "t", "startingOffsets": '{"t":{"0":9,"1":0}}'},
-        "start earlier: the topic may have been created again since the offset was noted",
+        "the topic may have been created again since",
     ),
     (
         "an end beyond the end of the log",
         {"subscribe": "t", "endingOffsets": '{"t":{"0":9,"1":0}}'},
-        "end earlier, or set `failOnDataLoss` to false to read what there is",
+        "or end earlier",
     ),
     (
         "a batch read that starts at its end",
         {"subscribe": "t", "startingOffsets": "latest"},
-        "start at earliest, at offsets or at a time",
+        "",
     ),
     (
         "a timestamp that no record is as late as",
         {"subscribe": "t", "startingTimestamp": "32503680000000"},
-        "start earlier, or set `startingOffsetsByTimestampStrategy` to latest",
+        "",
     ),
     (
         "a count that is none",
         {"subscribe": "t", "minPartitions": "0"},
-        "give a number from 1 on",
+        "",
     ),
     (
         "a task of too few bytes",
         {"subscribe": "t", "bytesPerTask": "1k"},
-        "give 64k or more, such as 64m",
+        "such as 64m",
     ),
     (
         "offsets that shall be reported to the group of `kafka.group.id`",
         {"subscribe": "t", "reportAs": "billing", "kafka.group.id": "billing"},
-        "name another group",
+        "",
     ),
     (
         "a `valueFormat` that there is not",
         {"subscribe": "t", "valueFormat": "json"},
-        "read it as string, and parse it with `from_json`",
+        "string, and `from_json`",
     ),
     (
         "`valueFormat.errors` without text",
         {"subscribe": "t", "valueFormat.errors": "null"},
-        "set `valueFormat` to string, or leave it out",
+        "",
     ),
     (
         "an option of Kafka's consumer that cannot be honoured",
         {"subscribe": "t", "kafka.auto.offset.reset": "earliest"},
-        "use Spark's own option, as with the Kafka connector",
+        "",
     ),
     (
         "encryption, which there is not yet",
         {"subscribe": "t", "kafka.security.protocol": "SASL_SSL"},
-        "connect without, inside a network that you trust",
+        "inside a network that you trust",
     ),
 ]
 
@@ -229,7 +228,7 @@ def test_a_table_with_options(source: Source, case: Case, refused: Refused) -> N
         "`CREATE TABLE … USING sparklog OPTIONS (…)`",
         "Spark read",
         refused(source.source(given).schema),
-        "see [SQL](spark.md#sql)",
+        "[SQL](spark.md#sql)",
     )
 
 
@@ -242,7 +241,6 @@ def test_a_value_that_is_no_text(
         "a value that is no text, read with `valueFormat` string",
         "Spark read",
         refused(lambda: source.read(subscribe="avro", valueFormat="string")),
-        "read it as binary, or set `valueFormat.errors` to null",
     )
 
 
@@ -257,7 +255,7 @@ def test_an_offset_that_retention_has_deleted(
         "an offset whose record retention has deleted",
         "Spark read",
         refused(lambda: source.read(subscribe="aged", startingOffsets='{"aged":{"0":0}}')),
-        "start at earliest, or set `failOnDataLoss` to false; raise `retention.ms` if readers are slow",
+        "raise `retention.ms` if readers are slow",
     )
 
 
@@ -270,95 +268,95 @@ WRITES = [
         "value string",
         ("x",),
         {"topic": "evnts", "kafka.max.block.ms": "100"},
-        "correct the name, or create the topic",
+        "",
     ),
     (
         "an unknown topic in column `topic`, while `auto.create.topics.enable` is false",
         "value string, topic string",
         ("x", "evnts"),
         {"kafka.max.block.ms": "100"},
-        "correct the rows, or create the topic",
+        "",
     ),
-    ("an invalid topic name", "value string", ("x",), {"topic": "my events"}, "correct the name"),
+    ("an invalid topic name", "value string", ("x",), {"topic": "my events"}, ""),
     (
         "an invalid topic name in column `topic`",
         "value string, topic string",
         ("x", "my events"),
         {},
-        "correct the rows",
+        "",
     ),
     (
         "a null in the topic column",
         "value string, topic string",
         ("x", None),
         {},
-        "set option `topic`, or filter: nothing of this Spark batch was written",
+        "nothing of this Spark batch was written",
     ),
-    ("no topic at all", "value string", ("x",), {}, "set option `topic`, or select a column"),
-    ("no value column", "key string", ("x",), {"topic": "t"}, "select one"),
+    ("no topic at all", "value string", ("x",), {}, ""),
+    ("no value column", "key string", ("x",), {"topic": "t"}, ""),
     (
         "a column in the wrong case",
         "Value string",
         ("x",),
         {"topic": "t"},
-        "rename it",
+        "",
     ),
-    ("a value of the wrong type", "value bigint", (1,), {"topic": "t"}, "cast it"),
+    ("a value of the wrong type", "value bigint", (1,), {"topic": "t"}, ""),
     (
         "a key of the wrong type",
         "key int, value string",
         (1, "x"),
         {"topic": "t"},
-        "cast it; how it is cast decides the partition",
+        "how it is cast decides the partition",
     ),
     (
         "a partition of the wrong type",
         "value string, partition bigint",
         ("x", 1),
         {"topic": "t"},
-        "cast it",
+        "",
     ),
     (
         "headers of the wrong type",
         "value string, headers map",
         ("x", None),
         {"topic": "t"},
-        "build the array",
+        "",
     ),
     (
         "a partition that the topic does not have",
         "value string, partition int",
         ("x", 7),
         {"topic": "t"},
-        "correct it, or leave it to the key",
+        "",
     ),
     (
         "a row larger than `message.max.bytes`",
         "value string",
         ("x" * 2_000_000,),
         {"topic": "t"},
-        "raise `max.message.bytes` of the topic; nothing of this Spark batch was written",
+        "nothing of this Spark batch was written",
     ),
     (
         "a misspelt option",
         "value string",
         ("x",),
         {"topicc": "t"},
-        "spell it as in [the list](spark.md#writing)",
+        "[the list](spark.md#writing)",
     ),
     (
         "acks that there are not",
         "value string",
         ("x",),
         {"topic": "t", "kafka.acks": "2"},
-        "all, 1 or 0; how many replicas `all` means is the topic's `min.insync.replicas`",
+        "`min.insync.replicas` of the topic says how many are all",
     ),
     (
         "brokers that are not there",
         "value string",
         ("x",),
         {"topic": "t", "kafka.bootstrap.servers": NOWHERE, "kafka.max.block.ms": "200"},
-        "start the cluster, or correct the address",
+        "",
     ),
 ]
 
@@ -382,7 +380,7 @@ def test_a_log_is_not_overwritten(source: Source, case: Case, refused: Refused) 
         '`mode("overwrite")`',
         "Spark write",
         refused(lambda: source.write("value string", ("x",), overwrite=True, topic="t")),
-        "append; to begin anew, delete the topic and create it",
+        "or delete the topic and create it",
     )
 
 
@@ -396,7 +394,7 @@ def test_too_few_replicas_in_sync(
         "fewer replicas in sync than `min.insync.replicas`",
         "Spark write",
         refused(lambda: source.write("value string", ("x",), **options)),
-        "bring the missing broker back; the write goes on trying for `kafka.delivery.timeout.ms` (120,000)",
+        "the write tries for `kafka.delivery.timeout.ms` (120,000)",
     )
     brokers.revive(3)
     brokers.wait_for_isr("strict", 3)

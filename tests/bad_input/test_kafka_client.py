@@ -53,27 +53,27 @@ def admin(brokers: InProcessCluster) -> AdminClient:
 
 
 TOPICS = [
-    ("an invalid topic name", NewTopic("my events", 1, 1), "correct the name"),
+    ("an invalid topic name", NewTopic("my events", 1, 1), ""),
     (
         "a replication factor above the number of brokers",
         NewTopic("new", 1, 4),
-        "choose a lower one, or start more brokers; one that is down does not count",
+        "a broker that is down does not count",
     ),
-    ("a topic that there is already", NewTopic("t", 1, 1), "use it, or choose another name"),
+    ("a topic that there is already", NewTopic("t", 1, 1), ""),
     (
         "a name that differs from another topic's by . and _ only",
         NewTopic("a_b", 1, 1),
-        "choose another name",
+        "",
     ),
     (
         "a misspelt setting of a topic",
         NewTopic("new", 1, 1, config={"retenton.ms": "60000"}),
-        "spell it as in [the list](settings.md#of-a-topic)",
+        "[the list](settings.md#of-a-topic)",
     ),
     (
         "a setting's value that cannot be",
         NewTopic("new", 1, 1, config={"min.insync.replicas": "0"}),
-        "see [what it may be](settings.md)",
+        "[what it may be](settings.md)",
     ),
 ]
 
@@ -117,7 +117,7 @@ def test_a_rule_is_added_where_there_are_none(admin: AdminClient, case: Case, re
         "a rule of access (ACL)",
         "Kafka client",
         refused(lambda: admin.create_acls([rule])[rule].result(20)),
-        "let only those reach the brokers' ports who may do everything",
+        "let only those reach the ports who may do everything",
     )
 
 
@@ -136,7 +136,7 @@ def test_a_message_is_too_large(brokers: InProcessCluster, case: Case) -> None:
         "a message larger than `message.max.bytes`",
         "Kafka client",
         produced(brokers.bootstrap_servers, b"x" * 2_000_000, message_max_bytes=3_000_000),
-        "raise the topic's `max.message.bytes`, or send smaller messages",
+        "raise the topic's `max.message.bytes`, or send less",
     )
 
 
@@ -218,28 +218,28 @@ PRODUCES = [
         "a batch damaged on its way",
         damaged(),
         {},
-        "nothing: clients send it again; if it comes often, look at the producer's machine",
+        "nothing: clients send it again; if often, look at the producer's machine",
     ),
     ("a batch that is cut off", GOOD[:40], {}, "mend the client"),
     (
         "a batch of many bytes",
         build_records_batch([Record(value=bytes(2_000_000))], now_ms=1_000),
         {},
-        "raise the topic's `max.message.bytes`, or send smaller batches",
+        "",
     ),
     (
         "messages of format 1 in a request of Kafka 0.11 or newer",
         old_message(),
         {},
-        "mend the client: only Produce 0 to 2 carries them",
+        "only Produce 0 to 2 carries them",
     ),
-    ("acks that there are not", GOOD, {"acks": 2}, "0, 1 or -1 (all)"),
+    ("acks that there are not", GOOD, {"acks": 2}, ""),
     ("an unknown topic", GOOD, {"topic": "evnts"}, "correct the name, or create the topic"),
     (
         "a batch of a transaction without a `transactional.id`",
         TRANSACTIONAL,
         {},
-        "mend the client: nobody could end that transaction",
+        "",
     ),
 ]
 
@@ -272,7 +272,7 @@ def test_a_write_with_too_few_replicas_in_sync_is_refused(brokers: InProcessClus
         "fewer replicas in sync than `min.insync.replicas`",
         "produce response",
         told(partition),
-        "bring the missing broker back; clients go on trying meanwhile",
+        "clients try on meanwhile",
     )
     brokers.revive(3)
     brokers.wait_for_isr("strict-too", 3)
@@ -294,7 +294,7 @@ def test_a_disk_has_less_free_than_the_floor(
     while answer(connection, GOOD).error_code is not ErrorCode.none:
         pass
     wrong = "a disk with less free than `log.dirs.free.min.bytes`"
-    do = "[make room](operating.md#a-disk-that-gets-full); clients go on trying meanwhile"
+    do = "[make room](operating.md#a-disk-that-gets-full); clients try on"
     hide = {str(1 << 60): "1000000000", f"{brokers.root}/broker-{leader}/0": "/data"}
     for text, where in ((said, "produce response"), (line, "broker's log")):
         free_bytes = text.split(" has ")[1].split(" ")[0]
@@ -316,13 +316,13 @@ NO_REQUESTS = [
         "TLS on a broker's port",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
         "369295618 bytes",
-        "set `security.protocol` to PLAINTEXT",
+        "`security.protocol=PLAINTEXT`",
     ),
     (
         "a frame larger than `socket.request.max.bytes`",
         struct.pack(">i", 2**31 - 1),
         "2147483647 bytes",
-        "send less at a time, or raise it; no memory was taken",
+        "send less, or raise it; no memory was taken",
     ),
     ("a negative frame size", struct.pack(">i", -5), "-5 bytes", "mend the client"),
     ("an empty frame", framed(), "frame has 0", "mend the client"),
@@ -331,13 +331,13 @@ NO_REQUESTS = [
         "a version that the broker does not have",
         framed(header(3, 99)),
         "version 99",
-        "nothing: clients ask for versions first (ApiVersions), and this one did not",
+        "nothing: clients ask for versions first",
     ),
     (
         "a request that brokers do not serve: a change of passwords",
         framed(header(51, 0)),
         "API key 51",
-        "nothing: clients ask for versions first (ApiVersions), and this one did not",
+        "nothing: clients ask for versions first",
     ),
 ]
 
@@ -377,7 +377,7 @@ def test_a_client_that_stops_in_the_middle_of_a_frame_is_closed_as_idle(
         "a client that stops in the middle of a frame",
         "broker's log",
         line,
-        "nothing: it holds as much memory as it has sent; `connections.max.idle.ms` is how long",
+        "nothing: it holds what it has sent, for `connections.max.idle.ms`",
         {f"connection {number} from": "connection 7 from"},
     )
 
@@ -397,5 +397,5 @@ def test_a_version_of_api_versions_that_nobody_has_is_answered_with_what_there_i
         "ApiVersions response",
         f"{response.error_code.name.upper()}: {KNOWN_VERSIONS[18].name} {theirs.min_version} to "
         f"{theirs.max_version}, and so on for all APIs",
-        "nothing: the client goes on with versions that both have",
+        "nothing: the client goes on with versions of both",
     )

@@ -99,7 +99,7 @@ def test_an_object_is_damaged_and_all_others_are_read(
         f"an object of a remote store is {damage.__name__}",
         "broker's log",
         logged(f"{topic}-0: offset 1 cannot be read from the remote store"),
-        "put it back; only its offsets are missing, and [a metric](metrics.md) counts",
+        "put it back; only its offsets are missing ([metric](metrics.md))",
         {objects[1].name: "20240131-…-1.rest", str(store): "/history"},
     )
 
@@ -116,8 +116,7 @@ def test_a_store_is_wiped_and_what_disks_have_is_read(
         "a topic's objects are removed from a remote store by hand",
         "broker's log",
         logged("wiped-0: offset 0 cannot be read from the remote store"),
-        "put them back, or give them up with DeleteRecords up to the local start, which "
-        "`sparklog topics describe` shows",
+        "put them back, or DeleteRecords up to the local start (`sparklog topics describe`)",
         {str(store): "/history", **{one.stem: f"20240131-…-{at}" for at, one in objects.items()}},
     )
     until(lambda: trouble(tiered, "wiped") != "", "the loss is noticed", timeout_s=60)
@@ -125,8 +124,8 @@ def test_a_store_is_wiped_and_what_disks_have_is_read(
         "a topic's objects are removed from a remote store by hand",
         "command line",
         f"wiped-0: {trouble(tiered, 'wiped')}",
-        "as the broker's log says; `sparklog topics describe` shows it 5 s after a read that fails, "
-        "or after 15 minutes without one",
+        "as the broker's log says; `sparklog topics describe` shows it 5 s after a failed read, "
+        "else within 15 minutes",
         {str(store): "/history", **{one.stem: f"20240131-…-{at}" for at, one in objects.items()}},
     )
 
@@ -151,7 +150,7 @@ def test_a_topic_that_is_made_again_under_its_name_has_nothing_of_the_earlier_on
         "a topic is made again under its name, and objects of the earlier one are put back from a backup",
         "Kafka client",
         f"{seen} at offset 0",
-        "nothing: the name of an object has the id of its topic",
+        "nothing: names have the topic's id",
     )
 
 
@@ -172,6 +171,6 @@ def test_another_url_is_set_with_history_behind_the_first_one(tmp_path: Path, ca
             "`remote.log.storage.url` is changed while there are segments behind the old one",
             "command line",
             f"moved-0: {trouble(moved, 'moved')}",
-            "set the old one back, until the topic's retention has deleted what is there",
+            "until retention has deleted what is there",
             {str(first): "/first", str(second): "/second"},
         )

@@ -65,7 +65,7 @@ def test_a_second_broker_with_an_id_that_lives(
         "a second broker with a live id",
         "broker's start",
         refused(lambda: start(replace(options, broker_id=BrokerId(1)))),
-        "give it an id of its own; the first one goes on",
+        "the first one goes on",
         {holder.port: "9092", f"epoch {holder.epoch}": "epoch 27"},
     )
     kept_there.check()
@@ -79,7 +79,7 @@ def test_log_directories_that_another_broker_uses(
         "a log directory in use",
         "broker's start",
         refused(lambda: start(replace(options, log_dirs=(str(taken),)))),
-        "give it a directory of its own",
+        "",
         {cluster_of_two.root: "/data/sparklog", f"process {os.getpid()}": "process 4711"},
     )
     kept_there.check()
@@ -93,7 +93,7 @@ def test_a_port_that_another_broker_listens_on(
         "a port in use",
         "broker's start",
         refused(lambda: start(replace(options, ports={DEFAULT_LISTENER: port}))),
-        "choose a free one",
+        "",
         {port: "9092"},
     )
     kept_there.check()
@@ -108,7 +108,7 @@ def test_data_of_another_broker(
         "a log directory that belongs to another broker",
         "broker's start",
         refused(lambda: start(replace(options, broker_id=BrokerId(4)))),
-        "correct the id, or the directory",
+        "",
         {folder: "/data/sparklog/broker-3/0"},
     )
     kept_there.check()
@@ -121,7 +121,7 @@ def test_a_zookeeper_that_is_not_there(
         "a ZooKeeper that is not there",
         "broker's start",
         refused(lambda: start(replace(options, zookeeper="127.0.0.1:1"))),
-        "start it, or correct the address; `zookeeper.connection.timeout.ms` is how long a start waits",
+        "a start waits for `zookeeper.connection.timeout.ms`",
     )
     kept_there.check()
 
@@ -153,14 +153,14 @@ def test_a_root_directory_in_use(told: Callable[..., str], tmp_path: Path, case:
     with RootLock(Layout.at(tmp_path)):
         seen = told("--port", "0", status=1)
     hidden = {tmp_path: "/data/sparklog", f"process {os.getpid()}": "process 4711"}
-    case("a root directory in use", "`sparklog start`", seen, "as it says; the first one goes on", hidden)
+    case("a root directory in use", "`sparklog start`", seen, "the first one goes on", hidden)
 
 
 def test_a_port_in_use(told: Callable[..., str], case: Case) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         seen = told("--port", str(port), status=1)
-    case("a port in use", "`sparklog start`", seen, "as it says; `--port 0` takes free ones", {port: "9092"})
+    case("a port in use", "`sparklog start`", seen, "or `--port 0`", {port: "9092"})
 
 
 def test_a_machine_without_java(
@@ -168,14 +168,14 @@ def test_a_machine_without_java(
 ) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    case("no Java", "`sparklog start`", told("--port", "0", status=1), "as it says")
+    case("no Java", "`sparklog start`", told("--port", "0", status=1))
 
 
 def test_a_java_home_without_java(
     told: Callable[..., str], case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", "/opt/java")
-    case("a JAVA_HOME without Java", "`sparklog start`", told("--port", "0", status=1), "as it says")
+    case("a JAVA_HOME without Java", "`sparklog start`", told("--port", "0", status=1))
 
 
 def test_a_zookeeper_that_is_not_there_at_the_start(told: Callable[..., str], case: Case) -> None:
@@ -184,7 +184,6 @@ def test_a_zookeeper_that_is_not_there_at_the_start(told: Callable[..., str], ca
         "a ZooKeeper that is not there",
         "`sparklog start`",
         told("--port", "0", *words, status=1),
-        "start it, or correct the address",
     )
 
 
@@ -193,49 +192,48 @@ def test_a_misspelt_setting(told: Callable[..., str], case: Case) -> None:
         "a misspelt setting",
         "`sparklog start`",
         told("-c", "message.max.byte=2000000", status=2),
-        "spell it as in [the list](settings.md)",
+        "[the list](settings.md)",
     )
 
 
 ADVISED = "[listeners](settings.md#listeners)"
-TRUSTED = "leave it out, and keep the brokers' ports for those whom you trust"
 
 
 @pytest.mark.parametrize(
     ("wrong", "words", "do"),
     [
-        ("a listener that is not NAME://HOST:PORT", ["listeners=PLAINTEXT:9092"], f"see {ADVISED}"),
-        ("two listeners of one name", ["listeners=PLAINTEXT://:9092,PLAINTEXT://:9093"], "rename one"),
+        ("a listener that is not NAME://HOST:PORT", ["listeners=PLAINTEXT:9092"], ADVISED),
+        ("two listeners of one name", ["listeners=PLAINTEXT://:9092,PLAINTEXT://:9093"], ""),
         (
             "two listeners on one port",
             ["listeners=PLAINTEXT://:9092,INSIDE://:9092",
              "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,INSIDE:PLAINTEXT"],
-            "give each its own, or port 0",
+            "",
         ),
         (
             "a listener without a security protocol",
             ["listeners=PLAINTEXT://:9092,INSIDE://:9093"],
-            "map it in `listener.security.protocol.map`",
+            "",
         ),
-        ("an unknown security protocol", ["listener.security.protocol.map=PLAINTEXT:TLS"], "PLAINTEXT"),
+        ("an unknown security protocol", ["listener.security.protocol.map=PLAINTEXT:TLS"], ""),
         (
             "a listener on all addresses that is advertised nowhere",
             ["listeners=PLAINTEXT://0.0.0.0:9092"],
-            "say in `advertised.listeners` where clients reach it",
+            "",
         ),
         (
             "an advertised listener that is no listener",
             ["advertised.listeners=INSIDE://broker-1:9092",
              "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,INSIDE:PLAINTEXT"],
-            "add it to `listeners`, or leave it out",
+            "",
         ),
-        ("a brokers' listener that is none", ["inter.broker.listener.name=INSIDE"], "add it to `listeners`"),
-        ("encryption, which there is not yet", ["listeners=SSL://:9093"], f"map it to PLAINTEXT: {ADVISED}"),
-        ("encryption between brokers", ["security.inter.broker.protocol=SSL"], TRUSTED),
-        ("an authorizer", ["authorizer.class.name=kafka.security.authorizer.AclAuthorizer"], TRUSTED),
-        ("client certificates", ["ssl.client.auth=required"], TRUSTED),
-        ("a key store", ["ssl.keystore.location=/etc/sparklog/keys.jks"], TRUSTED),
-        ("passwords of clients", ["listener.name.outside.plain.sasl.jaas.config=secret"], TRUSTED),
+        ("a brokers' listener that is none", ["inter.broker.listener.name=INSIDE"], ""),
+        ("encryption, which there is not yet", ["listeners=SSL://:9093"], ADVISED),
+        ("encryption between brokers", ["security.inter.broker.protocol=SSL"], ""),
+        ("an authorizer", ["authorizer.class.name=kafka.security.authorizer.AclAuthorizer"], ""),
+        ("client certificates", ["ssl.client.auth=required"], ""),
+        ("a key store", ["ssl.keystore.location=/etc/sparklog/keys.jks"], ""),
+        ("passwords of clients", ["listener.name.outside.plain.sasl.jaas.config=secret"], ""),
     ],
 )  # fmt: skip
 def test_a_setting_that_cannot_be_kept(
@@ -251,5 +249,4 @@ def test_a_port_for_several_brokers_of_one_machine(told: Callable[..., str], cas
         "one port for several brokers",
         "`sparklog start`",
         seen,
-        "port 0, and `--port` for the first of theirs",
     )

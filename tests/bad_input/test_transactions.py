@@ -52,7 +52,7 @@ def test_another_producer_has_taken_the_transactional_id(
         "a second producer with the same `transactional.id`",
         "Kafka client",
         error,
-        "give each producer that runs at the same time its own; the transaction of the first was aborted",
+        "one id for each running producer; the first one's transaction was aborted",
     )
 
 
@@ -66,7 +66,7 @@ def test_a_transaction_was_open_for_too_long(brokers: InProcessCluster, case: Ca
         "a transaction that is open for longer than `transaction.timeout.ms`",
         "Kafka client",
         error,
-        "commit sooner, or raise `transaction.timeout.ms`; begin again with a new producer",
+        "commit sooner, or raise it; begin again with a new producer",
         {
             found[0]: instead
             for pattern, instead in (
@@ -96,7 +96,7 @@ def test_a_transaction_s_longest_time_is_above_the_broker_s(
         "`transaction.timeout.ms` above the brokers' `transaction.max.timeout.ms`",
         "Kafka client",
         error,
-        "choose a shorter time, or raise `transaction.max.timeout.ms`",
+        "choose less, or raise that",
         {f"TxnCoordinator/{number}": "TxnCoordinator/1" for number in brokers.brokers},
     )
 
@@ -111,5 +111,5 @@ def test_a_batch_for_a_partition_that_is_not_in_the_transaction_is_refused(
         "a batch of a producer that does not have the `transactional.id` it names",
         "produce response",
         told(partition),
-        "mend the client: InitProducerId gives a producer its id and epoch",
+        "mend the client: InitProducerId gives its id and epoch",
     )

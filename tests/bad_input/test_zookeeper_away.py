@@ -41,7 +41,7 @@ def test_a_zookeeper_goes_away_and_comes_back(
             "a topic is created while ZooKeeper is away",
             "sparklog's client",
             seen,
-            "bring ZooKeeper back; reads and writes go on meanwhile, also those of new producers",
+            "bring ZooKeeper back; reads and writes go on, of new producers too",
             dict(zip(cluster.bootstrap_servers.split(","), SERVERS, strict=True)),
         )
         zookeeper.start()
