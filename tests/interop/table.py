@@ -29,13 +29,12 @@ MESSAGE_CHARACTERS = 160
 
 INTRODUCTION = """# Clients and tools
 
-Other people's clients and tools, unchanged, at pinned versions, upon three sparklog brokers. This page is
-written by `make clients`, which fetches them with `scripts/clients-setup`; `tests/interop/driver.py` says how
-the cases work. Each case is written once and runs with every client; what one writes, librdkafka reads,
-and the other way round.
+Other people's clients and tools, unchanged, at pinned versions, upon three sparklog brokers: `make clients`
+fetches them (`scripts/clients-setup`) and writes this page. Each case runs with every client; librdkafka
+reads what that writes, and the other way round (`tests/interop/driver.py`).
 
-✓ works. – is beyond the client, on Kafka too, or was not run. ✗ is not as on Kafka. The number is the reason
-below.
+✓ works. – is beyond the client, on Kafka too, or was not run. ✗ is not as on Kafka. Numbers lead to
+[reasons](#reasons).
 
 """
 
