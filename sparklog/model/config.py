@@ -119,8 +119,8 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("log.flush.offset.checkpoint.interval.ms", "int", 60_000,
             "How often recovery points are written to disk.", 10, LONG_MAX),
     Setting("log.flush.acks", "string", "written",
-            "A record counts once in the kernel (written; lost in a power cut of all replicas) or on disk "
-            "(fsync). Sparklog's own, the same everywhere.", choices=("written", "fsync")),
+            "Where a replica has a record: in the kernel (written; a power cut of all loses it), or on disk "
+            "(fsync). Sparklog's own; same everywhere.", choices=("written", "fsync")),
     Setting("log.flush.interval.messages", "int", LONG_MAX,
             "Number of unflushed records at which a log is flushed to disk.", 1, LONG_MAX),
     Setting("log.flush.interval.ms", "int", LONG_MAX,
