@@ -187,7 +187,7 @@ class BrokerLife:
     # Start
 
     def _start(self) -> None:
-        for step in (self._open, self._serve, self._register, self._begin_chores):
+        for step in (self._open, self._compose, self._listen, self._register, self._begin_chores):
             step()
             if self.is_ending:
                 why = "a stop was asked for" if self.failure is None else self.failure.why
@@ -208,19 +208,21 @@ class BrokerLife:
             self._on_recovery,
         )
 
-    def _serve(self) -> None:
+    def _compose(self) -> None:
         assert self._log_dirs is not None
-        ports = self._ports
-        body = self.body = BrokerBody.compose(
+        self.body = BrokerBody.compose(
             self._broker_id,
             self._cluster_id,
             self._config,
             self._log_dirs,
-            ports.body_ports(self._cluster_id),
+            self._ports.body_ports(self._cluster_id),
             self.fail,
         )
-        self._broker = ports.listen(body)
-        ports.start_loops(body)
+
+    def _listen(self) -> None:
+        assert self.body is not None
+        self._broker = self._ports.listen(self.body)
+        self._ports.start_loops(self.body)
 
     def _register(self) -> None:
         assert self._log_dirs is not None
@@ -298,8 +300,9 @@ class BrokerLife:
             ports.stop_chores,
             ports.stop_loops,
             ports.stop_listening,
+            self._report_suspect,  # while the directories are locked
             self._close_logs,
-            self._report_suspect,
+            self._report_suspect,  # also if the last disk failed only now
             ports.end_session,
         ):
             self._guarded(step)
@@ -321,7 +324,6 @@ class BrokerLife:
             raise
 
     def _report_suspect(self) -> None:
-        """Also if the last disk failed only now, because the session is about to end."""
         if (suspect := self.unreported) is not None:
             epoch = self.broker_epoch if self.broker_epoch >= 0 else None
             report_suspect(self._ports.zookeeper, self._broker_id, suspect, epoch)
