@@ -99,7 +99,7 @@ def names_in(path: str) -> frozenset[str]:
 
 
 RULES_OF_TRANSACTIONS = re.findall(
-    r"^\| (T\d): (.*) \|$", (ROOT / "docs/transactions.md").read_text(), re.MULTILINE
+    r"^\| (T\d): (.*) \|$", (ROOT / "tests/proof/rules-of-transactions.md").read_text(), re.MULTILINE
 )
 JUDGES = "".join(
     path.read_text()

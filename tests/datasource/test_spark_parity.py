@@ -1,4 +1,4 @@
-"""Rows of the table in docs/spark.md that no other test has: Kafka's clients write, and Spark reads."""
+"""Rows of the table in connector-parity.md that no other test has: Kafka's clients write, and Spark reads."""
 
 import json
 import time

@@ -4,7 +4,7 @@ An uncommitted batch rots at a leader that is alone in the ISR. The leader canno
 that batch, so no replica enters the ISR, and with too few replicas in it nothing is committed. Which log
 goes on is an operator's choice, because records acknowledged with acks=1 may be lost by it: stop that
 broker, demand an unclean election if no replica is elected without, start it again (docs/architecture.md,
-"A batch that rotted").
+"A batch that is damaged on disk").
 
 An election lost the marker of a transaction, and said that it may: the operator aborts what hangs since
 (``hanging``).
