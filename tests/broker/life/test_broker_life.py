@@ -168,9 +168,7 @@ def test_a_suspect_disk_is_reported_before_loops_and_session_end(broker, up) -> 
     assert broker.life.unreported is None
 
 
-def test_a_stop_does_not_wait_for_a_report_and_tries_it_once_more_while_the_disk_is_locked(
-    broker, up
-) -> None:
+def test_a_stop_ends_the_wait_for_a_report_and_reports_while_the_disk_is_locked(broker, up) -> None:
     broker.life.fail("an fsync failed", "a-directory")
     go_on(up, True)
     broker.life.stop(clean=True)
