@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 
+from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.broker.partition.partition import Partition
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
@@ -51,9 +52,8 @@ class AppendedTransactions:
         records = bytearray(batch)
         partition = self.replica(self.leader)
         assert partition is not None
-        result = partition.append_as_leader(
-            records, split(records), ACKS_ALL, 2**40, origin=AppendOrigin.COORDINATOR
-        )
+        request = AppendRequest(records, split(records), ACKS_ALL, AppendOrigin.COORDINATOR)
+        result = partition.leader_append.append(request, 2**40)
         assert result.error is ErrorCode.none
         self.until(lambda: partition.high_watermark >= result.end_offset)
 

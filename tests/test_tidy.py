@@ -1,4 +1,4 @@
-"""Taste, enforced by a program: sizes of files, functions and rooms, words, dead names, late imports.
+"""Taste, enforced by a program: sizes of files, classes, functions and rooms; words, dead names, imports.
 
 A failure names the place. The remedy is to split, rename, delete or explain.
 """
@@ -22,6 +22,7 @@ PROOF: Final = "tests/proof/"
 
 FILE_LINES_MAX: Final = 600
 FUNCTION_LINES_MAX: Final = 60
+CLASS_LINES_MAX: Final = 400
 SIBLINGS_MAX: Final = 25
 TEST_NAME_LENGTH_MAX: Final = 85
 
@@ -55,6 +56,16 @@ CALLED_BY_OTHERS: Final = {
     "streamWriter": "Spark",
 }
 """Names that the package itself does not mention, each with its caller."""
+
+LARGE_CLASSES: Final = {
+    "Log": "its segments, indexes and ends change together, and each method needs all of them",
+    "Segment": "one file with its three indexes; a cut would part the file from what is known of it",
+    "LogDirectory": "each checkpoint is written beside the logs that it is about",
+    "ClusterClient": "one cache of metadata with its connections; most methods are one request each",
+    "LocalCluster": "start, life and stop of brokers and candidates share its slots",
+    "Leader": "one fact of the protocol is one method, and all change the same marks and ISR",
+}
+"""Classes above the limit, each with its reason."""
 
 FOR_USERS: Final = ("sparklog/testing/",)
 """Rooms whose names are for the tests of users, and need no caller in the package."""
@@ -112,6 +123,18 @@ def test_functions_fit_a_screen() -> None:
         if (function.end_lineno or 0) - function.lineno >= FUNCTION_LINES_MAX
     ]
     assert tall == []
+
+
+def test_classes_are_read_in_one_sitting() -> None:
+    """An exemption that is not needed fails."""
+    large = {
+        node.name: f"{path}:{node.lineno}"
+        for path in shipped_files()
+        for node in ast.walk(ast.parse(text_of(path)))
+        if isinstance(node, ast.ClassDef) and (node.end_lineno or 0) - node.lineno >= CLASS_LINES_MAX
+    }
+    assert {name: place for name, place in large.items() if name not in LARGE_CLASSES} == {}
+    assert LARGE_CLASSES.keys() <= large.keys(), "an exemption that is not needed"
 
 
 def test_rooms_have_few_siblings() -> None:

@@ -7,21 +7,32 @@ from sparklog.broker.conversion.statistics import ConversionStatistics
 from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.coordination.transaction_markers import TransactionMarkers
 from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
+from sparklog.broker.current_settings import CurrentSettings
+from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.metadata.first_report import FirstReport
 from sparklog.broker.metadata.metadata_cache import MetadataCache
+from sparklog.broker.partition.answers import AppendResult, DeletionResult
 from sparklog.broker.ports import Coordinators, ToController
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.replicas.controller_fence import ControllerFence
+from sparklog.broker.replicas.partition_table import PartitionTable
+from sparklog.broker.replicas.refusals import Refusals
+from sparklog.broker.replicas.roles import Roles
 from sparklog.broker.to_controller.producer_ids import ProducerIds
+from sparklog.broker.waiting.fetch_purgatory import FetchPurgatory
+from sparklog.broker.waiting.fetch_sessions import FetchSessions
+from sparklog.broker.waiting.fetches_in_progress import FetchesInProgress
+from sparklog.broker.waiting.joint_wait import JointWaits
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId
 from sparklog.model.ports import Executor
+from sparklog.model.time import Clock
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerContext:
-    """The parts of a broker, as its handlers use them."""
+    """The parts of a broker, as its handlers use them. A handler names each part that it uses."""
 
     broker_id: BrokerId
     cluster_id: str
@@ -33,7 +44,19 @@ class BrokerContext:
     first_report: FirstReport
     doubted_leaders: DoubtedLeaders
     departed_brokers: DepartedBrokers
-    replicas: ReplicaManager
+    clock: Clock
+    settings: CurrentSettings
+    replicas: PartitionTable
+    roles: Roles
+    fence: ControllerFence
+    log_dirs: LogDirs
+    appends: JointWaits[AppendResult]
+    """Produces, markers and batches of coordinators that wait for replicas."""
+    deletions: JointWaits[DeletionResult]
+    refusals: Refusals
+    fetches: FetchPurgatory
+    fetch_sessions: FetchSessions
+    fetches_in_progress: FetchesInProgress
     controller: ToController
     producer_ids: ProducerIds
     coordinators: Coordinators
@@ -51,4 +74,4 @@ class BrokerContext:
     @property
     def config(self) -> BrokerConfig:
         """The present settings of the broker; some of them change while it runs."""
-        return self.replicas.config
+        return self.settings.now

@@ -5,8 +5,9 @@ import uuid
 
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.broker.ports import Ports
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.replicas.replica_parts import ReplicaParts
 from sparklog.model.cluster import PartitionState
 from sparklog.model.config import BrokerConfig, DynamicConfigs
 from sparklog.model.errors import ErrorCode
@@ -48,23 +49,24 @@ class Room:
         self.directory = LogDirectory.open(str(self.folder), 1, "c", LocalDisk(), self.clock, boot_id="b")
         self.log_dirs = LogDirs([self.directory], self.config)
         ports = Ports(clock=self.clock, timer=None, executor=AtOnce(), new_guard=threading.Lock)
-        self.replicas = ReplicaManager(
+        self.parts = ReplicaParts.compose(
             BrokerId(1), self.config, self.log_dirs, ports, fetchers=Nobody(), proposals=Nobody()
         )
-        self.replicas.broker_epoch = BrokerEpoch(1)
+        self.replicas = self.parts.table
+        self.parts.fence.broker_epoch = BrokerEpoch(1)
         self.log_dirs.load(executor=None)
-        self.replicas.load()
+        self.parts.logs.load()
         self.cleaner = LogCleaner(
             self.replicas.partitions,
             self.log_dirs,
-            self.replicas.settings,
+            self.parts.settings,
             self.clock,
             guard=threading.Lock(),
             new_seed=lambda: 1,
         )
 
     def restart(self) -> None:
-        self.replicas.close(clean_epoch=1)
+        self.parts.chores.close(clean_epoch=1)
         self.open()
 
     def lead(self, topic: str, epoch: int = 1):
@@ -77,19 +79,22 @@ class Room:
         )
         tp = TopicPartition(topic, 0)
         topic_id = uuid.uuid5(uuid.NAMESPACE_DNS, topic)
-        assert self.replicas.become(tp, topic_id, state, {}, is_new=True) is ErrorCode.none
+        assert self.parts.roles.become(tp, topic_id, state, {}, is_new=True) is ErrorCode.none
         return self.replicas.get(tp)
 
     def configure(self, **settings: object) -> None:
         """What the controller does when settings of all brokers change; ``_`` stands for ``.``."""
         configs = {name.replace("_", "."): str(value) for name, value in settings.items()}
         topics = [(partition.topic_partition.topic, {}) for partition in self.replicas.partitions()]
-        self.replicas.configure(DynamicConfigs({}, configs), topics)
+        self.parts.roles.configure(DynamicConfigs({}, configs), topics)
 
     def put(self, partition, count: int = 100, keys: int = 5) -> None:
         for nth in range(count):
             batch = bytearray(build_records_batch([Record(b"%d" % (nth % keys), b"v" * 30)], now_ms=1))
-            assert partition.append_as_leader(batch, split(batch), 1, 0).error is ErrorCode.none
+            assert (
+                partition.leader_append.append(AppendRequest(batch, split(batch), 1), 0).error
+                is ErrorCode.none
+            )
 
     def state(self, topic: str):
         (found,) = [state for state in self.cleaner.states() if state.topic_partition.topic == topic]

@@ -13,8 +13,9 @@ from sparklog.broker.handlers import fetch, list_offsets
 from sparklog.broker.life.server import BrokerOptions, BrokerServer
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.partition.answers import ReadRequest
+from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.broker.ports import Ports
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.replicas.replica_parts import ReplicaParts
 from sparklog.broker.waiting.joint_wait import Share
 from sparklog.core.controller.state import znodes
 from sparklog.model.cluster import Node, PartitionState
@@ -122,11 +123,15 @@ class Member:
         self.members: dict[int, Member] = {}
         self.fetcher: Fetcher | None = None
         self.requests = []
-        ports = Ports(clock=clock, timer=self.timer, executor=None, new_guard=threading.Lock)
-        self.replicas = ReplicaManager(
+        ports = self.ports = Ports(clock=clock, timer=self.timer, executor=None, new_guard=threading.Lock)
+        self.parts = ReplicaParts.compose(
             self.id, BrokerConfig(), OneLogDirs(folder, clock), ports, fetchers=self, proposals=self
         )
-        self.replicas.broker_epoch = self.epoch
+        self.parts.fence.broker_epoch = self.epoch
+
+    @property
+    def replicas(self):
+        return self.parts.table
 
     @property
     def partition(self):
@@ -143,14 +148,16 @@ class Member:
             min_insync_replicas=min_isr,
             lost_in_epoch=LeaderEpoch(lost_in_epoch),
         )
-        return self.replicas.become(TP, TOPIC_ID, state, {"min.insync.replicas": str(min_isr)}, is_new=False)
+        return self.parts.roles.become(
+            TP, TOPIC_ID, state, {"min.insync.replicas": str(min_isr)}, is_new=False
+        )
 
     def produce(self, records, acks=-1, timeout_ms=1_000):
         """Answers appear in the returned list."""
         answers = []
-        append = partial(self.partition.append_as_leader, records, split(records), acks)
-        share = Share(TP, append, self.partition.forget_produce)
-        self.replicas.appends.run([share], timeout_ms, answers.append)
+        append = partial(self.partition.leader_append.append, AppendRequest(records, split(records), acks))
+        share = Share(TP, append, self.partition.leader_append.forget)
+        self.parts.waits.appends.run([share], timeout_ms, answers.append)
         return answers
 
     # Fetchers
@@ -222,7 +229,7 @@ class Member:
             asked.last_fetched_epoch, BrokerId(message.replica_id), BrokerEpoch(message.replica_epoch),
             asked.log_start_offset,
         )  # fmt: skip
-        result = self.partition.read(request, at_least_one_batch=True)
+        result = self.partition.reads.read(request, at_least_one_batch=True)
         data = fetch._partition(self._call(13), message, 0, result)
         return FetchResponse(responses=[FetchableTopicResponse(topic_id=TOPIC_ID, partitions=[data])])
 

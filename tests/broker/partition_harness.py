@@ -4,6 +4,7 @@ import threading
 import uuid
 
 from sparklog.broker.partition.answers import ReadRequest
+from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.watermarks import Watermarks
@@ -74,19 +75,22 @@ class Harness:
             min_insync_replicas=len(replicas),
             lost_in_epoch=LeaderEpoch(lost_in_epoch),
         )
-        return self.partition.on_leader_and_isr(state, broker_epoch=BrokerEpoch(10))
+        error = self.partition.on_leader_and_isr(state, broker_epoch=BrokerEpoch(10))
+        self.partition.log_guard.deliver()
+        return error
 
-    def produce(self, records: bytearray, acks: int = -1, token: int = 1, **connection):
-        return self.partition.append_as_leader(records, split(records), acks, token, **connection)
+    def produce(self, records: bytearray, acks: int = -1, token: int = 1, **facts):
+        request = AppendRequest(records, split(records), acks, **facts)
+        return self.partition.leader_append.append(request, token)
 
     def follower_fetches(self, offset: int, last_epoch: int = -1, epoch: int = -1):
         request = ReadRequest(
             offset, 1 << 20, epoch, last_epoch, follower=BrokerId(2), follower_epoch=BrokerEpoch(20)
         )
-        return self.partition.read(request, at_least_one_batch=True)
+        return self.partition.reads.read(request, at_least_one_batch=True)
 
     def consumer_fetches(self, offset: int):
-        return self.partition.read(ReadRequest(offset, 1 << 20), at_least_one_batch=True)
+        return self.partition.reads.read(ReadRequest(offset, 1 << 20), at_least_one_batch=True)
 
     def taken(self):
         effects, self.effects = self.effects, []
@@ -96,7 +100,7 @@ class Harness:
 def take_over(
     partition, records: bytes, *, leader_epoch: int, fetch_offset: int = 0, high_watermark: int = 0
 ):
-    return partition.append_as_follower(
+    return partition.follower_append.append(
         records, split(records), leader_epoch=leader_epoch, fetch_offset=fetch_offset,
         leader_high_watermark=high_watermark, leader_log_start_offset=0,
     )  # fmt: skip

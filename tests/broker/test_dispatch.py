@@ -6,12 +6,14 @@ import pytest
 
 from sparklog.broker.apis import APIS
 from sparklog.broker.context import BrokerContext
+from sparklog.broker.current_settings import CurrentSettings
 from sparklog.broker.dispatch import IN_PLACE_BYTES_MAX, Dispatcher, works_in_place
 from sparklog.broker.forwarding import forward
 from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.metadata.first_report import FirstReport
 from sparklog.broker.metadata.metadata_cache import MetadataCache
+from sparklog.broker.replicas.controller_fence import ControllerFence
 from sparklog.core.security.api_rules import API_RULES, ListenerKind
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
@@ -62,13 +64,6 @@ class Connection:
         self.is_closed = True
 
 
-class Replicas:
-    """Replicas of a broker whose epoch is not known yet: requests of controllers close the connection."""
-
-    knows_its_epoch = False
-    config = BrokerConfig()
-
-
 class Controller:
     """Answers envelopes with what it is given, or not at all."""
 
@@ -103,7 +98,19 @@ class Served:
                 first_report=FirstReport(self.metadata, self.timer),
                 doubted_leaders=DoubtedLeaders(ManualClock()),
                 departed_brokers=DepartedBrokers(ManualClock()),
-                replicas=Replicas(),
+                clock=ManualClock(),
+                settings=CurrentSettings(BrokerConfig()),
+                replicas=None,
+                roles=None,
+                # It does not know its epoch yet: requests of controllers close the connection.
+                fence=ControllerFence(threading.Lock()),
+                log_dirs=None,
+                appends=None,
+                deletions=None,
+                refusals=None,
+                fetches=None,
+                fetch_sessions=None,
+                fetches_in_progress=None,
                 controller=self.controller,
                 producer_ids=None,
                 coordinators=None,

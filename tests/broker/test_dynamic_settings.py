@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sparklog.broker.life.cleaner_threads import CleanerThreads
+from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.model.config import DYNAMIC_BROKER_SETTINGS
 from sparklog.model.errors import ErrorCode
 from sparklog.records.envelope import split
@@ -40,7 +41,7 @@ def put(room, partition, *, timestamp_ms=None):
     """One record, stamped now unless told otherwise."""
     stamp = room.clock.now_ms if timestamp_ms is None else timestamp_ms
     batch = bytearray(build_records_batch([Record(b"k", b"v" * 100)], now_ms=stamp))
-    assert partition.append_as_leader(batch, split(batch), 1, 0).error is ErrorCode.none
+    assert partition.leader_append.append(AppendRequest(batch, split(batch), 1), 0).error is ErrorCode.none
 
 
 def test_size_and_age_of_segments(room, partition):
@@ -76,14 +77,14 @@ def test_retention_by_age_and_by_size(room, partition):
     room.configure(log_segment_bytes=300)
     for _ in range(10):
         put(room, partition)
-    room.replicas.delete_old_segments()
+    room.parts.chores.delete_old_segments()
     before = segments(partition)
     room.configure(log_segment_bytes=300, log_retention_bytes=600)
-    room.replicas.delete_old_segments()
+    room.parts.chores.delete_old_segments()
     assert 1 < segments(partition) < before
     room.configure(log_retention_ms=1_000)
     room.clock.now_ms += HOUR_MS
-    room.replicas.delete_old_segments()
+    room.parts.chores.delete_old_segments()
     assert (segments(partition), partition.log.log_start_offset) == (1, 10)
 
 
@@ -93,8 +94,8 @@ def test_delay_before_files_are_removed(room, partition, delay_ms, are_gone):
     for _ in range(5):
         put(room, partition)
     room.clock.now_ms += 1_000
-    room.replicas.delete_old_segments()
-    room.replicas.remove_late_files()
+    room.parts.chores.delete_old_segments()
+    room.parts.chores.remove_late_files()
     assert (not list((room.folder / "t-0").glob("*.deleted"))) is are_gone
 
 
@@ -107,7 +108,7 @@ def test_flushes_by_count_and_by_age(room, partition):
     room.configure(log_flush_interval_ms=1_000)
     room.put(partition, 1)
     room.clock.now_ms += 2_000
-    room.replicas.flush_by_time()
+    room.parts.chores.flush_by_time()
     assert partition.log.recovery_point == partition.log.log_end_offset
 
 
@@ -133,7 +134,7 @@ def test_a_policy_of_compaction_and_its_rules(room, partition):
 @pytest.mark.parametrize(("retention_ms", "stays"), [(HOUR_MS, True), (0, False)])
 def test_tombstones_stay_as_long_as_the_present_setting_says(room, partition, retention_ms, stays):
     batch = bytearray(build_records_batch([Record(b"gone", None)], now_ms=1))
-    partition.append_as_leader(batch, split(batch), 1, 0)
+    partition.leader_append.append(AppendRequest(batch, split(batch), 1), 0)
     room.configure(
         log_cleanup_policy="compact",
         log_cleaner_min_cleanable_ratio=0,
@@ -174,7 +175,7 @@ def test_a_greater_rate_ends_the_pause_of_a_cleaner(tmp_path, clock):
         cleaned.set()
 
     room.cleaner.pause_ms, room.cleaner.done = pause, tell
-    threads = CleanerThreads(room.cleaner, room.replicas.settings)
+    threads = CleanerThreads(room.cleaner, room.parts.settings)
     threads.start()
     assert rests.wait(60)
     room.configure(log_cleaner_io_max_bytes_per_second=1e12)
@@ -193,7 +194,7 @@ def test_a_shorter_backoff_ends_the_rest_of_a_cleaner(tmp_path, clock):
         return looks[-1]
 
     room.cleaner.next = count
-    threads = CleanerThreads(room.cleaner, room.replicas.settings)
+    threads = CleanerThreads(room.cleaner, room.parts.settings)
     threads.start()
     room.configure(log_cleaner_backoff_ms=1)
     assert looked_twice.wait(60)
@@ -204,12 +205,12 @@ def test_producers_are_forgotten_after_the_present_time(room, partition):
     batch = bytearray(
         build_records_batch([Record(b"k", b"v")], now_ms=1, producer_id=7, producer_epoch=0, base_sequence=0)
     )
-    partition.append_as_leader(batch, split(batch), 1, 0)
+    partition.leader_append.append(AppendRequest(batch, split(batch), 1), 0)
     room.clock.now_ms += HOUR_MS
-    room.replicas.expire_producers()
+    room.parts.chores.expire_producers()
     assert list(partition.log.producers.producers) == [7]
     room.configure(producer_id_expiration_ms=1_000)
-    room.replicas.expire_producers()
+    room.parts.chores.expire_producers()
     assert list(partition.log.producers.producers) == []
 
 

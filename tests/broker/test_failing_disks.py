@@ -71,7 +71,7 @@ def test_a_broker_that_cannot_forget_a_failed_fsync_does_not_start(
     two = replace(options, log_dirs=(str(tmp_path / "one"), str(tmp_path / "two")))
     first = BrokerServer(two)
     first.start()
-    one, other = first.body.replicas._log_dirs._directories
+    one, other = first.body.parts.log_dirs._directories
     other.write_suspects([str(one.uuid)])
     first.stop(clean=False)
 
@@ -108,8 +108,9 @@ def after_a_failed_fsync(options, zookeeper, tmp_path):
     """A broker with two directories went on with the second, told ZooKeeper, and was killed."""
     two = replace(options, log_dirs=(str(tmp_path / "one"), str(tmp_path / "two")))
     first = start(two)
-    one, other = first.body.replicas._log_dirs._directories
-    first.body.replicas._take_offline(one, "an fsync failed", is_suspect=True)
+    one, other = first.body.parts.log_dirs._directories
+    failures = first.body.parts.failures
+    failures.report(failures.take_offline(one, "an fsync failed", is_suspect=True))
     for thread in threading.enumerate():
         if thread.name == "suspect-directory":
             thread.join(20)
@@ -238,6 +239,6 @@ def test_a_broker_whose_disk_takes_no_checkpoint_stops_so_that_others_lead(
         write(disk, path, data, **how)
 
     monkeypatch.setattr(LocalDisk, "write_atomically", full)
-    getattr(broker.server.body.replicas, chore)()
+    getattr(broker.server.body.parts.chores, chore)()
     assert broker.server.wait_stopped(20)
     assert "No space left" in broker.server.failure

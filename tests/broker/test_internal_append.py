@@ -1,6 +1,6 @@
 """A coordinator appends in the epoch that it began in, and is answered when replicas have its records."""
 
-from sparklog.broker.internal_append import InternalBatch, append_internally
+from sparklog.broker.internal_append import InternalAppends, InternalBatch
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.records.kafka_encode import Record
@@ -21,9 +21,13 @@ def batch_of(*, topic_partition=TP, leader_epoch=1, max_bytes=1_000, **options):
     )
 
 
+def appends_of(member):
+    return InternalAppends(member.replicas, member.parts.waits.appends, member.clock)
+
+
 def append(member, **options):
     answers = []
-    append_internally(member.replicas, [batch_of(**options)], 1_000, answers.append)
+    appends_of(member).run([batch_of(**options)], 1_000, answers.append)
     return answers
 
 
@@ -72,7 +76,7 @@ def test_a_coordinator_writes_nothing_for_a_producer_that_was_fenced(members):
 def test_two_batches_for_one_partition_are_refused_and_neither_is_appended(members):
     members[1].become(1, 1, isr=(1,), replicas=(1,), min_isr=1)
     answers = []
-    append_internally(members[1].replicas, [batch_of(), batch_of()], 1_000, answers.append)
+    appends_of(members[1]).run([batch_of(), batch_of()], 1_000, answers.append)
     assert [result.error for result in answers[0].values()] == [ErrorCode.invalid_request]
     assert members[1].partition.log_end_offset == 0
 

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from sparklog.broker.partition.answers import ReadRequest
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.replicas.replica_parts import ReplicaParts
 from sparklog.core.replication.leader import IsrReply
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition
@@ -83,9 +83,9 @@ def cuts(member):
 
 def restart(member, high_watermark=0):
     """The process dies and comes back with its log, and what its last checkpoint knew."""
-    before, directories = member.replicas, member.replicas._log_dirs
+    before, directories = member.parts, member.parts.log_dirs
     log = member.partition.log
-    before.stop_serving("killed")
+    before.roles.stop_serving("killed")
     again = type(directories)(directories.folder, directories.clock)
     again.made = {
         TP: Log.open(
@@ -94,11 +94,11 @@ def restart(member, high_watermark=0):
         )
     }  # fmt: skip
     again.high_watermarks = lambda: {TP: high_watermark} if high_watermark else {}
-    member.replicas = ReplicaManager(
-        member.id, before.config, again, before._ports, fetchers=member, proposals=member
+    member.parts = ReplicaParts.compose(
+        member.id, before.settings.now, again, member.ports, fetchers=member, proposals=member
     )
-    member.replicas.broker_epoch = member.epoch
-    member.replicas.load()
+    member.parts.fence.broker_epoch = member.epoch
+    member.parts.logs.load()
     return again
 
 
@@ -107,7 +107,7 @@ def errors(answers):
 
 
 def consume(member, offset):
-    return member.partition.read(ReadRequest(offset, 1 << 20), at_least_one_batch=True)
+    return member.partition.reads.read(ReadRequest(offset, 1 << 20), at_least_one_batch=True)
 
 
 @pytest.mark.kafka_bug(
@@ -426,13 +426,13 @@ def test_kafka_1647_a_replica_without_a_leader_keeps_its_checkpointed_watermark(
     directories = restart(members[2], high_watermark=3)
     written = []
     directories.write_high_watermarks = lambda watermarks: written.append(dict(watermarks))
-    members[2].replicas.checkpoint_high_watermarks()
+    members[2].parts.chores.checkpoint_high_watermarks()
     del members[2].members[1]
     members[2].become(1, 2)
     pull(members[2])
-    members[2].replicas.checkpoint_high_watermarks()
+    members[2].parts.chores.checkpoint_high_watermarks()
     members[2].become(-1, 3)
-    members[2].replicas.checkpoint_high_watermarks()
+    members[2].parts.chores.checkpoint_high_watermarks()
     assert written == [{TP: 3}] * 3
 
 
@@ -462,10 +462,10 @@ def test_kafka_2729_a_leader_that_missed_its_successor_commits_nothing(
 
 @pytest.mark.kafka_bug("K17")
 def test_kafka_7235_words_of_the_controller_to_an_earlier_life_of_a_broker_are_refused(members) -> None:
-    replicas = members[1].replicas
-    assert replicas.accept_controller(5, members[1].epoch - 1) is ErrorCode.stale_broker_epoch
-    assert replicas.accept_controller(5, members[1].epoch) is ErrorCode.none
-    assert replicas.accept_controller(4, members[1].epoch) is ErrorCode.stale_controller_epoch
+    fence = members[1].parts.fence
+    assert fence.accept_controller(5, members[1].epoch - 1) is ErrorCode.stale_broker_epoch
+    assert fence.accept_controller(5, members[1].epoch) is ErrorCode.none
+    assert fence.accept_controller(4, members[1].epoch) is ErrorCode.stale_controller_epoch
 
 
 @pytest.mark.kafka_bug(
@@ -478,15 +478,15 @@ def test_kafka_7235_words_of_the_controller_to_an_earlier_life_of_a_broker_are_r
 def test_kafka_9539_a_late_stop_of_an_earlier_epoch_stops_no_replica(members) -> None:
     """KIP-570. Only who deletes (-2), or is too old to know an epoch (-1), is obeyed without one."""
     roles(members, 1, 5)
-    replicas = members[1].replicas
+    its_roles = members[1].parts.roles
     for delete in (False, True):
-        assert replicas.stop_replica(TP, 4, delete=delete) is ErrorCode.fenced_leader_epoch
+        assert its_roles.stop_replica(TP, 4, delete=delete) is ErrorCode.fenced_leader_epoch
     assert members[1].partition.is_leader
-    assert replicas.stop_replica(TP, 5, delete=False) is ErrorCode.none
+    assert its_roles.stop_replica(TP, 5, delete=False) is ErrorCode.none
     assert not members[1].partition.is_leader
     members[1].become(1, 6)
-    assert replicas.stop_replica(TP, -1, delete=False) is ErrorCode.none
-    assert replicas.stop_replica(TP, -2, delete=True) is ErrorCode.none
+    assert its_roles.stop_replica(TP, -1, delete=False) is ErrorCode.none
+    assert its_roles.stop_replica(TP, -2, delete=True) is ErrorCode.none
     assert members[1].partition is None
 
 

@@ -30,7 +30,7 @@ class FailingListener:
 @pytest.fixture
 def listener(members):
     listener = Listener()
-    members[1].replicas.leadership.add_listener(listener)
+    members[1].parts.leadership.add_listener(listener)
     return listener
 
 
@@ -38,21 +38,21 @@ def test_a_listener_hears_when_a_replica_begins_to_lead_and_when_it_ceases(membe
     members[1].become(1, 3)
     members[1].become(2, 4)
     members[1].become(1, 7)
-    members[1].replicas.stop_serving("its session expired")
+    members[1].parts.roles.stop_serving("its session expired")
     assert listener.heard == [("began", TP, 3), ("ceased", TP, 3), ("began", TP, 7), ("ceased", TP, 7)]
 
 
 def test_a_listener_hears_that_a_replica_that_is_deleted_ceases_to_lead(members, listener):
     members[1].become(1, 3)
-    members[1].replicas._log_dirs.is_online = lambda topic_partition: True
-    members[1].replicas.stop_replica(TP, 4, delete=True)
+    members[1].parts.log_dirs.is_online = lambda topic_partition: True
+    members[1].parts.roles.stop_replica(TP, 4, delete=True)
     assert listener.heard == [("began", TP, 3), ("ceased", TP, 3)]
 
 
 def test_a_listener_that_fails_harms_no_other_and_no_other_effect(members, caplog):
-    replicas, listener = members[1].replicas, Listener()
-    replicas.leadership.add_listener(FailingListener())
-    replicas.leadership.add_listener(listener)
+    leadership, listener = members[1].parts.leadership, Listener()
+    leadership.add_listener(FailingListener())
+    leadership.add_listener(listener)
     with caplog.at_level(logging.CRITICAL, logger="sparklog"):
         members[1].become(1, 3)
         members[1].become(2, 4)

@@ -16,6 +16,10 @@ class PartitionBeforeAnElection:
 
     leader_epoch = 3
 
+    @property
+    def reads(self):
+        return self
+
     def leader_offset(self, current_leader_epoch, choose):
         leader = SimpleNamespace(
             leader_epoch=3, latest_offset=lambda visibility: 7, marks=SimpleNamespace(log_start_offset=2)

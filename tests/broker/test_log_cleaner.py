@@ -136,7 +136,7 @@ def test_a_truncation_lowers_the_checkpoint(room) -> None:
 def test_a_checkpoint_above_the_end_that_a_power_cut_left_is_lowered(room) -> None:
     partition = room.lead("table")
     room.put(partition)
-    room.replicas.close(clean_epoch=1)
+    room.parts.chores.close(clean_epoch=1)
     (room.folder / "cleaner-offset-checkpoint").write_text("0\n1\ntable 0 5000\n")
     room.open()
     assert room.log_dirs.cleaned_up_to(TopicPartition("table", 0)) == 100
@@ -150,7 +150,7 @@ def test_two_logs_keep_their_checkpoints_apart(room) -> None:
     assert clean_all(room.cleaner) == 2
     ends = {state.topic_partition.topic: state.first_dirty for state in room.cleaner.states()}
     assert ends["one"] > ends["other"] > 0
-    room.replicas.stop_replica(one.topic_partition, 2, delete=True)
+    room.parts.roles.stop_replica(one.topic_partition, 2, delete=True)
     text = (room.folder / "cleaner-offset-checkpoint").read_text()
     assert text == f"0\n1\nother 0 {ends['other']}\n"
 
@@ -172,7 +172,7 @@ def test_a_deleted_log_is_forgotten_in_the_middle_of_its_cleaning(room) -> None:
     room.put(partition)
     steps = room.cleaner.next().run()
     next(steps)
-    room.replicas.stop_replica(partition.topic_partition, 2, delete=True)
+    room.parts.roles.stop_replica(partition.topic_partition, 2, delete=True)
     assert list(steps) == []
     assert room.cleaner.states() == []
     assert room.cleaner.next() is None
@@ -203,7 +203,7 @@ def test_threads_clean_what_becomes_dirty_and_end_when_told(room) -> None:
 
     room.cleaner.done = tell
     before = cleaner_threads()
-    threads = CleanerThreads(room.cleaner, room.replicas.settings)
+    threads = CleanerThreads(room.cleaner, room.parts.settings)
     threads.start()
     assert cleaner_threads() > before
     room.put(partition)
@@ -228,7 +228,7 @@ def test_a_stop_in_the_middle_of_a_round_throws_its_work_away(tmp_path, clock) -
         return pause
 
     room.cleaner.pause_ms = tell
-    threads = CleanerThreads(room.cleaner, room.replicas.settings)
+    threads = CleanerThreads(room.cleaner, room.parts.settings)
     threads.start()
     assert resting.wait(20)
     threads.close()
@@ -239,7 +239,7 @@ def test_a_stop_in_the_middle_of_a_round_throws_its_work_away(tmp_path, clock) -
 def test_without_the_cleaner_there_are_no_threads(tmp_path, clock) -> None:
     room = Room(tmp_path, clock, {"log.cleaner.enable": "false"})
     before = cleaner_threads()
-    threads = CleanerThreads(room.cleaner, room.replicas.settings)
+    threads = CleanerThreads(room.cleaner, room.parts.settings)
     threads.start()
     assert cleaner_threads() == before
     threads.close()

@@ -5,6 +5,7 @@ import uuid
 import pytest
 
 from sparklog.broker.partition.answers import ReadRequest
+from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.broker.waiting.fetch_purgatory import FetchLimits
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
@@ -41,7 +42,7 @@ def headers(member):
 def read(member, *, epoch=-1, follower=None, offset=0):
     number = None if follower is None else BrokerId(follower)
     request = ReadRequest(offset, 1 << 20, epoch, -1, number, BrokerEpoch(10 * (follower or 0)))
-    return member.partition.read(request, at_least_one_batch=True)
+    return member.partition.reads.read(request, at_least_one_batch=True)
 
 
 @pytest.mark.bug("B87")
@@ -65,6 +66,7 @@ def test_a_leader_whose_log_a_crash_has_shortened_does_not_make_logs_diverge(mem
         pull(members[2])
     members[1].partition.log.truncate_to(5)
     members[1].partition.stop("crashed")
+    members[1].partition.log_guard.deliver()
     both(members, 1, 2, isr=(1,), min_isr=1)
     for sequence in range(3):
         members[1].produce(batch(producer_id=2, sequence=sequence))
@@ -181,8 +183,8 @@ def test_leaders_and_followers_compare_epochs_before_they_say_anything_else(
     both(members, 1, 5)
     for member, expected in ((members[1], leader_says), (members[2], follower_says)):
         assert read(member, epoch=epoch).error is expected
-        offset = member.partition.leader_offset(epoch, lambda leader, log: 0)
-        end = member.partition.epoch_end(epoch, 5)
+        offset = member.partition.reads.leader_offset(epoch, lambda leader, log: 0)
+        end = member.partition.reads.epoch_end(epoch, 5)
         if expected is ErrorCode.none:
             assert (offset, end) == (0, (5, 0))
         else:
@@ -213,7 +215,7 @@ def test_a_parked_fetch_of_an_epoch_that_ends_is_fenced_at_once(members) -> None
     both(members, 1, 1)
     answers = []
     wanted = [(TP, members[1].partition, ReadRequest(0, 1 << 20, 1))]
-    members[1].replicas.fetches.fetch(wanted, FetchLimits(500, 1, 1 << 20), answers.append)
+    members[1].parts.waits.fetches.fetch(wanted, FetchLimits(500, 1, 1 << 20), answers.append)
     assert answers == []
     both(members, 1, 2)
     assert [answer[TP].error for answer in answers] == [ErrorCode.fenced_leader_epoch]
@@ -224,9 +226,12 @@ def test_a_parked_fetch_of_an_epoch_that_ends_is_fenced_at_once(members) -> None
 )
 def test_a_role_in_another_topic_of_the_same_name_is_refused(members) -> None:
     both(members, 1, 1)
-    another, replicas = uuid.UUID(int=99), members[1].replicas
-    assert replicas.find(TP, another) is ErrorCode.inconsistent_topic_id
-    assert replicas.become(TP, another, led_by_1(2), {}, is_new=False) is ErrorCode.inconsistent_topic_id
+    another, parts = uuid.UUID(int=99), members[1].parts
+    assert parts.table.find(TP, another) is ErrorCode.inconsistent_topic_id
+    assert (
+        members[1].parts.roles.become(TP, another, led_by_1(2), {}, is_new=False)
+        is ErrorCode.inconsistent_topic_id
+    )
     assert members[1].partition.leader_epoch == 1
 
 
@@ -234,7 +239,7 @@ def test_a_role_in_another_topic_of_the_same_name_is_refused(members) -> None:
 def test_a_partition_whose_log_fails_in_a_reply_keeps_no_other_from_following(members, batch) -> None:
     both(members, 1, 1)
     for member in members.values():
-        member.replicas.become(OTHER, member.partition.topic_id, led_by_1(1), {}, is_new=True)
+        member.parts.roles.become(OTHER, member.partition.topic_id, led_by_1(1), {}, is_new=True)
     members[1].answer = answers_of_all_partitions(members[1])
     fetcher = members[2].fetcher
     fetcher.add(members[2].partition)
@@ -259,7 +264,9 @@ def led_by_1(epoch: int) -> PartitionState:
 
 
 def append(member, topic_partition, records) -> None:
-    result = member.replicas.get(topic_partition).append_as_leader(records, split(records), 1, 0)
+    result = member.replicas.get(topic_partition).leader_append.append(
+        AppendRequest(records, split(records), 1), 0
+    )
     assert result.error is ErrorCode.none
 
 
@@ -273,7 +280,7 @@ def answers_of_all_partitions(member):
                 asked.last_fetched_epoch, BrokerId(message.replica_id), BrokerEpoch(message.replica_epoch),
             )  # fmt: skip
             partition = member.replicas.get(TopicPartition("quakes", asked.partition))
-            result = partition.read(request, at_least_one_batch=True)
+            result = partition.reads.read(request, at_least_one_batch=True)
             parts.append(
                 FetchPartitionData(
                     partition_index=asked.partition, error_code=result.error, records=result.parts,

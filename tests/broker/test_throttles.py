@@ -16,7 +16,7 @@ TP = TopicPartition("quakes", 0)
 def limit(member, side, replicas="0:1,0:2", rate=RATE):
     """Tell a broker its settings, as UpdateMetadata does."""
     own = DynamicConfigs({f"{side}.replication.throttled.rate": str(rate)})
-    member.replicas.configure(own, [("quakes", {f"{side}.replication.throttled.replicas": replicas})])
+    member.parts.roles.configure(own, [("quakes", {f"{side}.replication.throttled.replicas": replicas})])
 
 
 def fetch(member, *, follower=2, wait_ms=0):
@@ -25,7 +25,7 @@ def fetch(member, *, follower=2, wait_ms=0):
     request = ReadRequest(0, 10_000, follower=None if follower is None else BrokerId(follower))
     limits = FetchLimits(wait_max_ms=wait_ms, bytes_min=1, bytes_max=100_000)
     wanted = [(TP, member.partition, request)]
-    member.replicas.fetches.fetch(wanted, limits, lambda results: answers.append(results[TP]))
+    member.parts.waits.fetches.fetch(wanted, limits, lambda results: answers.append(results[TP]))
     return answers
 
 
@@ -69,7 +69,7 @@ def test_replicas_in_sync_are_never_held_back_and_cost_nothing(members, batch):
     leader.produce(batch(10), acks=1)
     limit(leader, "leader")
     assert bytes_of(fetch(leader)) == [BATCH_BYTES]
-    assert leader.replicas.leader_throttle.left() == RATE
+    assert leader.parts.throttles.leader.left() == RATE
 
 
 @pytest.mark.parametrize("replicas", ["", "0:2", "1:1"])
@@ -105,7 +105,7 @@ def test_records_that_come_meanwhile_wake_a_fetch_that_is_held_back_to_no_avail(
 def test_settings_end_the_throttle_at_once(leader):
     limit(leader, "leader", rate=0)
     assert bytes_of(fetch(leader)) == [0]
-    leader.replicas.configure(DynamicConfigs(), [("quakes", {})])
+    leader.parts.roles.configure(DynamicConfigs(), [("quakes", {})])
     assert bytes_of(fetch(leader)) == [ALL]
 
 
@@ -116,7 +116,7 @@ def test_settings_end_the_throttle_at_once(leader):
 def follower(leader, members):
     """Broker 2, which is not in sync: of each reply it takes one batch, and there are three."""
     members[2].become(1, 1, isr=(1,), min_isr=1)
-    members[2].fetcher._throttle = members[2].replicas.follower_throttle
+    members[2].fetcher._throttle = members[2].parts.throttles.follower
     members[2].fetcher._config = BrokerConfig.parse({"replica.fetch.max.bytes": "1"})
     return members[2]
 

@@ -13,8 +13,9 @@ from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.metadata.metadata_cache import FULL, MetadataCache
+from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.broker.ports import Ports
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.replicas.replica_parts import ReplicaParts
 from sparklog.model.cluster import PartitionState
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, LogDirectoryError
@@ -59,16 +60,17 @@ class Broker:
         log_dirs.load(executor=None)
         ports = Ports(clock=self.clock, timer=None, executor=None, new_guard=threading.Lock)
         nobody = SimpleNamespace(start=lambda *_: None, stop=lambda *_: None, together=nullcontext)
-        self.replicas = ReplicaManager(
+        self.parts = ReplicaParts.compose(
             BrokerId(1), config, log_dirs, ports, fetchers=nobody, proposals=nobody
         )
-        self.replicas.broker_epoch = BrokerEpoch(10)
-        self.replicas.load()
+        self.replicas = self.parts.table
+        self.parts.fence.broker_epoch = BrokerEpoch(10)
+        self.parts.logs.load()
         self.metadata = MetadataCache(threading.Lock())
 
     def restart(self, *usable):
-        self.replicas.checkpoint_high_watermarks()
-        self.replicas.close(None)
+        self.parts.chores.checkpoint_high_watermarks()
+        self.parts.chores.close(None)
         self.start(*usable)
 
     def lead(self, topic_id, epoch=0, *, is_new=False):
@@ -76,7 +78,7 @@ class Broker:
         state = PartitionState(
             leader=BrokerId(1), leader_epoch=LeaderEpoch(epoch), isr=replicas, replicas=replicas
         )
-        return self.replicas.become(TP, topic_id, state, {}, is_new=is_new)
+        return self.parts.roles.become(TP, topic_id, state, {}, is_new=is_new)
 
     def hear(self, *topics, controller_epoch=1, leader=2):
         """The controller names every topic, by id, and no role for this broker: all is at broker 2."""
@@ -98,6 +100,9 @@ class Broker:
         call = SimpleNamespace(
             broker=SimpleNamespace(
                 replicas=self.replicas,
+                roles=self.parts.roles,
+                fence=self.parts.fence,
+                settings=self.parts.settings,
                 metadata=self.metadata,
                 departed_brokers=DepartedBrokers(self.clock),
                 doubted_leaders=DoubtedLeaders(self.clock),
@@ -110,7 +115,10 @@ class Broker:
 
     def produce(self, records):
         partition = self.replicas.get(TP)
-        assert partition.append_as_leader(records, split(records), 1, 0).error is ErrorCode.none
+        assert (
+            partition.leader_append.append(AppendRequest(records, split(records), 1), 0).error
+            is ErrorCode.none
+        )
 
     @property
     def names(self):
@@ -182,14 +190,14 @@ def test_a_disk_that_cannot_set_the_other_log_aside_has_failed_and_the_wanted_on
 
     monkeypatch.setattr(earlier, "set_aside_log", refuse)
     assert twice.lead(LATER, epoch=1) is ErrorCode.none
-    assert list(twice.replicas.offline_directories()) == [str(twice.earlier)]
+    assert list(twice.parts.log_dirs.offline) == [str(twice.earlier)]
     assert twice.replicas.get(TP).is_leader
     assert (twice.names_in(twice.later), twice.names_in(twice.earlier)) == (["quakes-0"], ["quakes-0"])
 
 
 def test_two_copies_of_one_log_are_refused_and_both_are_named(broker, tmp_path, clock):
     broker.lead(LATER)
-    broker.replicas.close(None)
+    broker.parts.chores.close(None)
     other = tmp_path / "other"
     LogDirectory.open(str(other), 1, "c", LocalDisk(), clock, boot_id="b").close()
     shutil.copytree(broker.folder / "quakes-0", other / "quakes-0")
@@ -218,16 +226,16 @@ def test_a_log_that_has_a_role_does_not_make_way_for_another_topic(broker):
 @pytest.mark.parametrize("delete", [False, True])
 def test_a_late_stop_of_an_earlier_topic_does_not_touch_the_one_that_has_its_name_now(broker, delete):
     broker.lead(LATER)
-    assert broker.replicas.stop_replica(TP, -2, delete=delete, topic_id=EARLIER) is ErrorCode.none
+    assert broker.parts.roles.stop_replica(TP, -2, delete=delete, topic_id=EARLIER) is ErrorCode.none
     assert broker.replicas.get(TP).is_leader
-    assert broker.replicas.stop_replica(TP, -2, delete=True, topic_id=LATER) is ErrorCode.none
+    assert broker.parts.roles.stop_replica(TP, -2, delete=True, topic_id=LATER) is ErrorCode.none
     assert broker.names == []
 
 
 @pytest.mark.bug("B7", "away", "A replica that was moved away comes back.")
 def test_a_late_role_does_not_bring_back_a_replica_that_was_moved_away(broker):
     broker.lead(LATER, epoch=9)
-    assert broker.replicas.stop_replica(TP, 10, delete=True, topic_id=LATER) is ErrorCode.none
+    assert broker.parts.roles.stop_replica(TP, 10, delete=True, topic_id=LATER) is ErrorCode.none
     assert broker.lead(LATER, epoch=9) is ErrorCode.fenced_leader_epoch
     assert broker.lead(LATER, epoch=10) is ErrorCode.fenced_leader_epoch
     assert broker.names == []
@@ -235,14 +243,14 @@ def test_a_late_role_does_not_bring_back_a_replica_that_was_moved_away(broker):
 
 def test_a_replica_that_is_moved_back_later_is_made_again(broker):
     broker.lead(LATER, epoch=9)
-    broker.replicas.stop_replica(TP, 10, delete=True, topic_id=LATER)
+    broker.parts.roles.stop_replica(TP, 10, delete=True, topic_id=LATER)
     assert broker.lead(LATER, epoch=11) is ErrorCode.none
     assert broker.names == ["quakes-0"]
 
 
 @pytest.mark.bug("B7")
 def test_a_role_that_comes_after_the_stop_that_followed_it_makes_no_replica(broker):
-    assert broker.replicas.stop_replica(TP, 3, delete=True, topic_id=LATER) is ErrorCode.none
+    assert broker.parts.roles.stop_replica(TP, 3, delete=True, topic_id=LATER) is ErrorCode.none
     assert broker.lead(LATER, epoch=2) is ErrorCode.fenced_leader_epoch
     assert broker.lead(LATER, epoch=4) is ErrorCode.none
 
@@ -250,7 +258,7 @@ def test_a_role_that_comes_after_the_stop_that_followed_it_makes_no_replica(brok
 @pytest.mark.bug("B7")
 def test_no_role_brings_back_a_deleted_topic_but_another_of_its_name_is_welcome(broker):
     broker.lead(EARLIER, epoch=5)
-    broker.replicas.stop_replica(TP, -2, delete=True, topic_id=EARLIER)
+    broker.parts.roles.stop_replica(TP, -2, delete=True, topic_id=EARLIER)
     assert broker.lead(EARLIER, epoch=99) is ErrorCode.fenced_leader_epoch
     assert broker.lead(LATER) is ErrorCode.none
 
@@ -264,7 +272,7 @@ def test_a_disk_that_cannot_set_a_log_aside_has_failed_and_is_not_asked_again(br
 
     monkeypatch.setattr(broker.directory, "set_aside_log", refuse)
     assert broker.lead(LATER) is ErrorCode.kafka_storage_error
-    assert list(broker.replicas.offline_directories()) == [str(broker.folder)]
+    assert list(broker.parts.log_dirs.offline) == [str(broker.folder)]
     assert broker.lead(LATER, epoch=1) is ErrorCode.kafka_storage_error
     assert broker.replicas.get(TP) is None
 
@@ -274,7 +282,7 @@ def test_a_disk_that_cannot_set_a_log_aside_has_failed_and_is_not_asked_again(br
 def test_both_logs_of_one_name_are_deleted_before_any_role_if_both_topics_are(first, twice):
     broker = twice
     for topic_id in (first, EARLIER if first == LATER else LATER):
-        assert broker.replicas.stop_replica(TP, -2, delete=True, topic_id=topic_id) is ErrorCode.none
+        assert broker.parts.roles.stop_replica(TP, -2, delete=True, topic_id=topic_id) is ErrorCode.none
     assert [broker.names_in(folder) for folder in broker.folders] == [[], []]
     broker.restart()
     assert broker.replicas.get(TP) is None
@@ -289,8 +297,10 @@ def test_a_disk_that_cannot_delete_the_other_log_of_a_name_has_failed(twice, mon
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(LogDirectory, "delete_log", of_this_thread(LogDirectory.delete_log, refuse))
-    assert broker.replicas.stop_replica(TP, -2, delete=True, topic_id=other) is ErrorCode.kafka_storage_error
-    assert len(broker.replicas.offline_directories()) == 1
+    assert (
+        broker.parts.roles.stop_replica(TP, -2, delete=True, topic_id=other) is ErrorCode.kafka_storage_error
+    )
+    assert len(broker.parts.log_dirs.offline) == 1
     assert broker.replicas.get(TP).topic_id == home
 
 
@@ -302,8 +312,10 @@ def test_a_disk_that_cannot_delete_a_log_has_failed(broker, monkeypatch):
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(broker.directory, "delete_log", refuse)
-    assert broker.replicas.stop_replica(TP, -2, delete=True, topic_id=LATER) is ErrorCode.kafka_storage_error
-    assert list(broker.replicas.offline_directories()) == [str(broker.folder)]
+    assert (
+        broker.parts.roles.stop_replica(TP, -2, delete=True, topic_id=LATER) is ErrorCode.kafka_storage_error
+    )
+    assert list(broker.parts.log_dirs.offline) == [str(broker.folder)]
 
 
 @pytest.mark.bug("B52")
@@ -313,7 +325,7 @@ def test_a_disk_that_takes_no_new_log_has_failed(broker, monkeypatch):
 
     monkeypatch.setattr(broker.directory, "create_log", refuse)
     assert broker.lead(LATER, is_new=True) is ErrorCode.kafka_storage_error
-    assert list(broker.replicas.offline_directories()) == [str(broker.folder)]
+    assert list(broker.parts.log_dirs.offline) == [str(broker.folder)]
 
 
 @pytest.mark.bug("B16", "words", "A role after the last disk failure is logged as a bug, or fails.")
@@ -399,7 +411,7 @@ def test_a_log_whose_name_no_topic_has_stays_and_is_named(returned, caplog):
 def test_a_log_whose_topic_is_being_deleted_waits_for_the_controllers_word(returned):
     returned.hear(EARLIER, leader=-2)
     assert returned.names == ["quakes-0"]
-    assert returned.replicas.stop_replica(TP, -2, delete=True, topic_id=EARLIER) is ErrorCode.none
+    assert returned.parts.roles.stop_replica(TP, -2, delete=True, topic_id=EARLIER) is ErrorCode.none
     assert returned.names == []
 
 
@@ -409,7 +421,7 @@ def test_a_log_of_the_topic_that_was_moved_away_is_deleted(returned):
 
 
 def test_a_controller_that_was_replaced_sets_no_log_aside(returned):
-    assert returned.replicas.accept_controller(7, 10) is ErrorCode.none
+    assert returned.parts.fence.accept_controller(7, 10) is ErrorCode.none
     returned.hear(LATER, controller_epoch=6)
     assert (returned.replicas.get(TP).topic_id, returned.names) == (EARLIER, ["quakes-0"])
 
@@ -421,7 +433,7 @@ def test_a_log_that_has_a_role_is_not_set_aside(returned):
 
 
 def test_a_log_that_says_no_topics_id_is_not_set_aside(returned):
-    returned.replicas.close(None)
+    returned.parts.chores.close(None)
     (returned.folder / "quakes-0" / "partition.metadata").unlink()
     returned.start()
     returned.hear(LATER)
@@ -447,7 +459,7 @@ def test_of_two_logs_of_one_name_the_moved_one_is_deleted_the_other_set_aside(tw
 def test_when_one_of_two_logs_of_a_name_is_deleted_the_other_is_set_aside_as_well(twice):
     home = twice.replicas.get(TP).topic_id
     other = EARLIER if home == LATER else LATER
-    assert twice.replicas.stop_replica(TP, -2, delete=True, topic_id=home) is ErrorCode.none
+    assert twice.parts.roles.stop_replica(TP, -2, delete=True, topic_id=home) is ErrorCode.none
     twice.hear(THIRD)
     names = twice.names_in(twice.later) + twice.names_in(twice.earlier)
     assert names == [f"quakes-0.{other.hex}-stray"]
@@ -459,7 +471,7 @@ def test_a_disk_that_cannot_set_a_log_aside_that_nobody_asks_for_has_failed(retu
 
     monkeypatch.setattr(returned.directory, "set_aside_log", refuse)
     returned.hear(LATER)
-    assert list(returned.replicas.offline_directories()) == [str(returned.folder)]
+    assert list(returned.parts.log_dirs.offline) == [str(returned.folder)]
     assert (returned.replicas.get(TP), returned.names) == (None, ["quakes-0"])
 
 
@@ -477,7 +489,7 @@ def half_made(tmp_path, clock, monkeypatch):
     with monkeypatch.context() as full:
         full.setattr(broker.directory, "write_high_watermarks", refuse)
         assert broker.lead(LATER, is_new=True) is ErrorCode.kafka_storage_error
-    assert broker.replicas.offline_directories() == [str(tmp_path / "one")]
+    assert list(broker.parts.log_dirs.offline) == [str(tmp_path / "one")]
     assert broker.names == ["quakes-0"]
     return broker
 
@@ -494,9 +506,9 @@ def test_a_role_that_comes_again_after_its_log_was_half_made_makes_no_second_cop
 @pytest.mark.bug("B44")
 def test_the_topic_of_a_log_that_was_half_made_is_deleted_when_its_directory_is_back(half_made):
     delete = {"delete": True, "topic_id": LATER}
-    assert half_made.replicas.stop_replica(TP, -2, **delete) is ErrorCode.kafka_storage_error
+    assert half_made.parts.roles.stop_replica(TP, -2, **delete) is ErrorCode.kafka_storage_error
     half_made.restart()
-    assert half_made.replicas.stop_replica(TP, -2, **delete) is ErrorCode.none
+    assert half_made.parts.roles.stop_replica(TP, -2, **delete) is ErrorCode.none
     assert half_made.names == []
 
 

@@ -54,7 +54,7 @@ def stuck(cluster, topic, plan):
     ClusterChanges(cluster.client).alter_broker_configs(topic[0], {"leader.replication.throttled.rate": "0"})
     everywhere = {"leader.replication.throttled.replicas": "*"}
     ClusterChanges(cluster.client).alter_topic_configs("events", everywhere)
-    throttle = cluster._broker(topic[0]).body.replicas.leader_throttle
+    throttle = cluster._broker(topic[0]).body.parts.throttles.leader
     until(lambda: throttle.is_active and throttle.names(E0), "the leader's throttle")
     return path, new
 

@@ -47,15 +47,15 @@ def watch(cluster, leader):
     """What becomes of each batch that comes to the log: epoch, sequence, error."""
     answers = []
     partition = cluster.brokers[leader].body.replicas.get(TopicPartition(TOPIC, 0))
-    append = partition.append_as_leader
+    append = partition.leader_append.append
 
-    def append_and_note(records, batches, acks, token, **connection):
-        result = append(records, batches, acks, token, **connection)
-        header = batches[0][1]
+    def append_and_note(request, token):
+        result = append(request, token)
+        header = request.batches[0][1]
         answers.append((header.producer_epoch, header.base_sequence, result.error))
         return result
 
-    partition.append_as_leader = append_and_note
+    partition.leader_append.append = append_and_note
     return answers
 
 
@@ -69,16 +69,16 @@ def let_the_isr_grow_after_the_first_refusal(cluster, leader, follower):
     """Before the leader looks at the next request. Returns what becomes of each."""
     answers = watch(cluster, leader)
     partition = cluster.brokers[leader].body.replicas.get(TopicPartition(TOPIC, 0))
-    append = partition.append_as_leader
+    append = partition.leader_append.append
 
-    def append_and_wait(records, batches, acks, token, **connection):
-        result = append(records, batches, acks, token, **connection)
+    def append_and_wait(request, token):
+        result = append(request, token)
         if len(answers) == 1:
             cluster.revive(follower)
             cluster.wait_for_isr(TOPIC, 2)
         return result
 
-    partition.append_as_leader = append_and_wait
+    partition.leader_append.append = append_and_wait
     return answers
 
 
@@ -104,14 +104,15 @@ def test_a_producer_keeps_its_epoch_and_every_record_is_there_once_and_in_order(
 
 def hear_of_the_role_after_the_first_request(cluster, leader, monkeypatch):
     """As where metadata comes from a broker that heard of it earlier."""
-    replicas, tp = cluster.brokers[leader].body.replicas, TopicPartition(TOPIC, 0)
-    partition, note_refusal = replicas._partitions.pop(tp), replicas.note_refusal
+    body, tp = cluster.brokers[leader].body, TopicPartition(TOPIC, 0)
+    replicas, refusals = body.replicas, body.context.refusals
+    partition, note = replicas._partitions.pop(tp), refusals.note
 
     def hear(*refusal):
-        note_refusal(*refusal)
+        note(*refusal)
         replicas._partitions[tp] = partition
 
-    monkeypatch.setattr(replicas, "note_refusal", hear)
+    monkeypatch.setattr(refusals, "note", hear)
 
 
 @pytest.mark.bug("B64")

@@ -218,7 +218,8 @@ def test_all_brokers_hear_of_a_setting_that_holds_for_all_of_them(cluster, opera
     operator.changes.alter_broker_configs(None, {"message.max.bytes": "100"})
     operator.wait_until(
         lambda: all(
-            one.body.replicas.config.get_int("message.max.bytes") == 100 for one in cluster.brokers.values()
+            one.body.parts.settings.now.get_int("message.max.bytes") == 100
+            for one in cluster.brokers.values()
         )
     )
     with pytest.raises(KafkaError, match="MESSAGE_TOO_LARGE"):

@@ -34,7 +34,7 @@ class Watched:
 
     def watch(self, broker):
         partition = self.cluster.brokers[broker].body.replicas.get(TP)
-        read = partition.read
+        read = partition.reads.read
 
         def counting(request, **how):
             result = read(request, **how)
@@ -42,7 +42,7 @@ class Watched:
                 self.served[broker] += result.size_bytes
             return result
 
-        partition.read = counting
+        partition.reads.read = counting
 
     def who_served(self):
         return {broker for broker, size in self.served.items() if size}

@@ -26,7 +26,7 @@ def cluster(tmp_path):
 def set_floor(cluster, broker, size_bytes) -> None:
     ClusterChanges(cluster.client).alter_broker_configs(broker, {FLOOR: str(size_bytes)})
     server = cluster.brokers[broker]
-    until(lambda: server.body.replicas.config.get_int(FLOOR) == size_bytes, "the broker has its floor")
+    until(lambda: server.body.parts.settings.now.get_int(FLOOR) == size_bytes, "the broker has its floor")
 
 
 def is_refusing(server) -> list[float]:
@@ -56,7 +56,7 @@ def test_status_finds_the_directory_below_its_floor_by_asking_its_broker(cluster
     set_floor(cluster, 2, MORE_THAN_ANY_DISK)
     (low,) = low_disks(cluster.client, brokers)
     assert (low.broker_id, low.floor_bytes) == (2, MORE_THAN_ANY_DISK)
-    assert low.log_dir == cluster.brokers[2].body.replicas.directories().popitem()[0].path
+    assert low.log_dir == cluster.brokers[2].body.parts.log_dirs.contents().popitem()[0].path
     assert 0 < low.free_bytes < MORE_THAN_ANY_DISK
 
 

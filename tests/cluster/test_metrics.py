@@ -128,8 +128,8 @@ def test_a_disk_that_fails_shows_as_an_offline_directory_with_its_partitions() -
     with with_metrics(1, log_dirs=2) as cluster:
         cluster.create_topic("t", partitions=4)
         wait_for(cluster.brokers[1], partitions=4, leaders=4, offline_partitions=0, offline_log_directories=0)
-        replicas = cluster.brokers[1].body.replicas
-        replicas._on_log_failed(replicas.get(TP), "its disk is broken", is_suspect=False)
+        parts = cluster.brokers[1].body.parts
+        parts.failures.on_log_failed(parts.table.get(TP), "its disk is broken", is_suspect=False)
         wait_for(cluster.brokers[1], partitions=4, leaders=2, offline_partitions=2, offline_log_directories=1)
 
 

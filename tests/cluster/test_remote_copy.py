@@ -281,7 +281,7 @@ def test_the_rate_of_copying_changes_while_brokers_run_and_no_stop_waits_for_it(
     name = "remote.log.manager.copy.max.bytes.per.second"
     ClusterChanges(cluster.client).alter_broker_configs(None, {name: "1"})
     brokers = cluster.brokers.values()
-    until(lambda: all(one.body.replicas.settings.now.get_int(name) == 1 for one in brokers))
+    until(lambda: all(one.body.parts.settings.now.get_int(name) == 1 for one in brokers))
     cluster.create_topic("t", configs=TIERED)
     cluster.produce("t", ["x" * 900])
     cluster.produce("t", ["x" * 900])

@@ -56,7 +56,7 @@ class OldReader:
                 self.has_given = self.has_given or bool(run.given)
                 return result._replace(error=run.error, parts=tuple(run.given), size_bytes=run.size_bytes)
             read = read._replace(fetch_offset=run.next_offset)
-            result = partition.read(read, at_least_one_batch=True, is_retry=True)
+            result = partition.reads.read(read, at_least_one_batch=True, is_retry=True)
         return result
 
 

@@ -15,16 +15,19 @@ from sparklog.broker.coordination.confirmation import Confirmations
 from sparklog.broker.coordination.kinds import KINDS, CoordinatorKind
 from sparklog.broker.coordination.loading import Loads
 from sparklog.broker.coordination.shard_host import Listener, ShardHost
+from sparklog.broker.current_settings import CurrentSettings
+from sparklog.broker.internal_append import InternalAppends
+from sparklog.broker.leadership import LeadershipListeners
 from sparklog.broker.metadata.metadata_cache import CachedTopic, MetadataCache
 from sparklog.broker.ports import Ports
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.core.coordinator.attention import Attention
 from sparklog.core.coordinator.key_partition import partition_of
 from sparklog.core.coordinator.shard import Shard
 from sparklog.core.coordinator.state_machine import Request
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import LeaderEpoch, NamedTopic, TopicId, TopicPartition
+from sparklog.model.ids import BrokerId, LeaderEpoch, NamedTopic, TopicId, TopicPartition
 from sparklog.model.loops import Loops
 from sparklog.model.zookeeper import SessionEvent, ZooKeeper
 
@@ -36,17 +39,28 @@ class CoordinatorShards:
     """``broker.ports.Coordinators``, and a ``LeadershipListener``."""
 
     def __init__(
-        self, replicas: ReplicaManager, metadata: MetadataCache, ports: Ports, zookeeper: ZooKeeper
+        self,
+        broker_id: BrokerId,
+        replicas: PartitionTable,
+        appends: InternalAppends,
+        settings: CurrentSettings,
+        leadership: LeadershipListeners,
+        metadata: MetadataCache,
+        ports: Ports,
+        zookeeper: ZooKeeper,
     ) -> None:
         self._replicas = replicas
+        self._appends = appends
+        self._settings = settings
+        self._leadership = leadership
         self._metadata = metadata
         self._ports = ports
         self._zookeeper = zookeeper
-        config, clock = replicas.config, ports.clock
+        config, clock = settings.now, ports.clock
         session_timeout_ms = config.get_int("zookeeper.session.timeout.ms")
         self._attention = Attention(session_timeout_ms, clock.monotonic_ms())
         self.loads: Final = Loads(clock, metadata, config.get_int("offsets.load.buffer.size"))
-        self._confirmations = Confirmations(replicas.broker_id, zookeeper, self._attention, clock)
+        self._confirmations = Confirmations(broker_id, zookeeper, self._attention, clock)
         self._hosts: dict[TopicPartition, ShardHost] = {}
         self._ended_guard = ports.new_guard()
         self._ended_counts: dict[str, Counter[str]] = {topic: Counter() for topic in KINDS}
@@ -62,7 +76,7 @@ class CoordinatorShards:
 
     def start(self, loops: Loops, zookeeper_loops: Loops) -> None:
         """Listen to changes of leadership, and begin the loops; before the first role."""
-        self._replicas.leadership.add_listener(self)
+        self._leadership.add_listener(self)
         self._zookeeper.on_session(self._on_session)
         loops.start("coordinator-loads", self.loads.loop)
         zookeeper_loops.start("coordinator-epochs", self._confirmations.loop)
@@ -157,7 +171,7 @@ class CoordinatorShards:
         topic_id: TopicId,
         leader_epoch: LeaderEpoch,
     ) -> ShardHost:
-        config = self._replicas.config
+        config = self._settings.now
         timeout_ms = kind.timeout_ms(config)
         batch_bytes_max = partial(self._batch_bytes_max, kind.topic)
         shard = Shard(
@@ -173,6 +187,7 @@ class CoordinatorShards:
             leader_epoch,
             shard,
             self._replicas,
+            self._appends,
             self._ports,
             append_timeout_ms=timeout_ms,
             compression=kind.compression(config),
@@ -183,7 +198,7 @@ class CoordinatorShards:
 
     def _batch_bytes_max(self, topic: str) -> int:
         """The topic's ``max.message.bytes``, read anew only when settings have changed."""
-        metadata, config = self._metadata.topic(topic), self._replicas.config
+        metadata, config = self._metadata.topic(topic), self._settings.now
         known = self._batch_limits.get(topic)
         if known is not None and known[0] is metadata and known[1] is config:
             return known[2]

@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from sparklog.broker.internal_append import InternalBatch, append_internally
+from sparklog.broker.internal_append import InternalAppends, InternalBatch
 from sparklog.broker.partition.answers import AppendResult
 from sparklog.broker.ports import Ports
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.core.coordinator.actions import Reply, Tell, Token
 from sparklog.core.coordinator.shard import (
     Append,
@@ -67,7 +67,8 @@ class ShardHost:
         topic_id: TopicId,
         leader_epoch: LeaderEpoch,
         shard: Shard,
-        replicas: ReplicaManager,
+        replicas: PartitionTable,
+        appends: InternalAppends,
         ports: Ports,
         *,
         append_timeout_ms: int,
@@ -81,6 +82,7 @@ class ShardHost:
         self.leader_epoch: Final = leader_epoch
         self.shard: Final = shard
         self._replicas = replicas
+        self._appends = appends
         self._ports = ports
         self._append_timeout_ms = append_timeout_ms
         self._compression = compression
@@ -138,7 +140,9 @@ class ShardHost:
         partition = self._replicas.get(self.topic_partition)
         if partition is None:
             return ErrorCode.not_leader_or_follower
-        return partition.leader_offset(self.leader_epoch, lambda leader, log: leader.marks.high_watermark)
+        return partition.reads.leader_offset(
+            self.leader_epoch, lambda leader, log: leader.marks.high_watermark
+        )
 
     # Steps
 
@@ -197,7 +201,7 @@ class ShardHost:
             producer_id=NO_PRODUCER_ID if append.producer is None else append.producer.producer_id,
             producer_epoch=NO_PRODUCER_EPOCH if append.producer is None else append.producer.producer_epoch,
         )
-        append_internally(self._replicas, [batch], self._append_timeout_ms, answered)
+        self._appends.run([batch], self._append_timeout_ms, answered)
 
     # Time
 

@@ -81,7 +81,7 @@ class Followed:
         """
         steps = self.partition.log_guard.steps
         if steps != self._seen_steps:
-            self._position = self.partition.fetch_position()
+            self._position = self.partition.follower_append.fetch_position()
             self._seen_steps = steps  # of before: a step since then is seen in the next round
         return self._position
 
@@ -241,7 +241,7 @@ class Fetcher:
             return
         if response.error_code is not ErrorCode.none:
             for followed, position in asked.values():
-                followed.partition.on_fetch_error(position.leader_epoch, response.error_code)
+                followed.partition.follower_append.on_fetch_error(position.leader_epoch, response.error_code)
             return
         silent = dict(asked)
         for topic in response.responses:
@@ -266,13 +266,13 @@ class Fetcher:
         """Whether what the leader said is what we now know."""
         partition = followed.partition
         if data.error_code is not ErrorCode.none:
-            partition.on_fetch_error(position.leader_epoch, data.error_code)
+            partition.follower_append.on_fetch_error(position.leader_epoch, data.error_code)
             return True
         followed.backoff_ms = BACKOFF_MIN_MS
         if data.diverging_epoch is not None and data.diverging_epoch.epoch >= 0:
             diverging = Diverging(data.diverging_epoch.epoch, data.diverging_epoch.end_offset)
             logger.info("%s: our log parts from the leader's, %s", partition.topic_partition, diverging)
-            partition.on_diverging(
+            partition.follower_append.on_diverging(
                 position.leader_epoch, position.fetch_offset, diverging, data.log_start_offset
             )
             return True
@@ -281,9 +281,9 @@ class Fetcher:
             batches = check_replicated(records) if records else []
         except CorruptBatch as error:
             logger.warning("%s: the leader sent a corrupt batch: %s", partition.topic_partition, error)
-            partition.on_fetch_error(position.leader_epoch, ErrorCode.corrupt_message)
+            partition.follower_append.on_fetch_error(position.leader_epoch, ErrorCode.corrupt_message)
             return False
-        taken = partition.append_as_follower(
+        taken = partition.follower_append.append(
             records,
             batches,
             leader_epoch=position.leader_epoch,
@@ -321,9 +321,9 @@ class Fetcher:
                 logger.warning("%s: the leader sent a damaged beginning: %s", topic_partition, damage)
                 error, producers, history = ErrorCode.corrupt_message, None, None
             if error is not ErrorCode.none:
-                followed.partition.on_fetch_error(position.leader_epoch, error)
+                followed.partition.follower_append.on_fetch_error(position.leader_epoch, error)
             else:
-                followed.partition.on_leader_offsets(
+                followed.partition.follower_append.on_leader_offsets(
                     position.leader_epoch, start.offset, end.offset, producers, history
                 )
 

@@ -27,7 +27,7 @@ logger: Final = logging.getLogger(__name__)
 
 
 class Fetchers:
-    """``replica_manager.Fetchers`` over ``Loops``."""
+    """``replicas.effects.Fetchers`` over ``Loops``."""
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ def handle(call: Call, request: DeleteRecordsRequest) -> None:
         else:
             delete = partial(partition.delete_records, offset, live)
             shares.append(Share(topic_partition, delete, partition.forget_deletion))
-    call.broker.replicas.deletions.run(
+    call.broker.deletions.run(
         shares,
         bounded_timeout_ms(request.timeout_ms),
         lambda results: call.carefully(lambda: _answer(call, request, results)),

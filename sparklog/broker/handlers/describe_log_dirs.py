@@ -21,14 +21,14 @@ def handle(call: Call, request: DescribeLogDirsRequest) -> None:
     wanted = None
     if request.topics is not None:
         wanted = {TopicPartition(one.topic, number) for one in request.topics for number in one.partitions}
-    replicas = call.broker.replicas
+    log_dirs = call.broker.log_dirs
     results = [
         _directory(call, directory, [one for one in held if wanted is None or one in wanted])
-        for directory, held in replicas.directories().items()
+        for directory, held in log_dirs.contents().items()
     ]
     results += [
         DescribeLogDirsResult(log_dir=path, error_code=ErrorCode.kafka_storage_error)
-        for path in replicas.offline_directories()
+        for path in list(log_dirs.offline)
     ]
     call.reply(DescribeLogDirsResponse(results=results))
 

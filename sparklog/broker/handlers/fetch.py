@@ -60,7 +60,7 @@ def handle(call: Call, request: FetchRequest) -> None:
     if request.replica_id < 0:
         _fetch(call, request, lambda: None)
         return
-    in_progress = call.broker.replicas.fetches_in_progress
+    in_progress = call.broker.fetches_in_progress
     token = in_progress.enter(BrokerId(request.replica_id), call.context.received_ms)
     try:
         _fetch(call, request, lambda: in_progress.leave(token))
@@ -75,7 +75,7 @@ def _fetch(call: Call, request: FetchRequest, leave: Callable[[], None]) -> None
         leave()
         _refuse(call, request)
         return
-    context = call.broker.replicas.fetch_sessions.begin(
+    context = call.broker.fetch_sessions.begin(
         request,
         call.broker.config.get_int(SESSION_SLOTS),
         by_topic_id=call.version >= FIRST_VERSION_WITH_TOPIC_IDS,
@@ -104,7 +104,7 @@ def _fetch(call: Call, request: FetchRequest, leave: Callable[[], None]) -> None
         joined = [] if session is None else [*map(_joined, session.joined)]
         call.carefully(lambda: _answer(call, context, [*asked, *joined], results))
 
-    call.broker.replicas.fetches.fetch(wanted, limits, answer, session)
+    call.broker.fetches.fetch(wanted, limits, answer, session)
 
 
 def _follower_session(
@@ -176,7 +176,7 @@ def _find_all(call: Call, context: FetchContext) -> list[Asked]:
             read_committed=follower is None and request.isolation_level == READ_COMMITTED,
             with_aborted=follower is None and request.with_aborted == 1,
         )
-        elsewhere = found.closer_replica(read, request.rack_id, racks) if racks else None
+        elsewhere = found.reads.closer_replica(read, request.rack_id, racks) if racks else None
         if elsewhere is None:
             asked.append(Asked(entry, found, read))
         else:

@@ -12,7 +12,7 @@ def judge(call: Call, controller_epoch: int, broker_epoch: int) -> ErrorCode | N
     final: the controller would take it for the answer of another incarnation, and never send the roles again.
     After a closed connection it sends the request again.
     """
-    if not call.broker.replicas.knows_its_epoch:
+    if not call.broker.fence.knows_its_epoch:
         call.exchange.close()
         return None
-    return call.broker.replicas.accept_controller(controller_epoch, broker_epoch)
+    return call.broker.fence.accept_controller(controller_epoch, broker_epoch)

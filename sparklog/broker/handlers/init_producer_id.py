@@ -42,7 +42,7 @@ def answer_without_transactional_id(call: Call, _request: InitProducerIdRequest)
 def fresh_id(call: Call) -> int | ErrorCode:
     """A new id; waits for the controller if this broker has none left."""
     try:
-        return call.broker.producer_ids.take(call.broker.replicas.broker_epoch)
+        return call.broker.producer_ids.take(call.broker.fence.broker_epoch)
     except (OSError, KafkaError):
         # Clients retry after this error. The controller is being elected, or ZooKeeper is away.
         return ErrorCode.coordinator_load_in_progress

@@ -30,7 +30,7 @@ def handle(call: Call, request: LeaderAndIsrRequest) -> None:
     if error is not ErrorCode.none:
         call.reply(LeaderAndIsrResponse(error_code=error))
         return
-    with call.broker.replicas.roles_together():
+    with call.broker.roles.together():
         topics = [_topic(call, topic) for topic in request.topic_states]
     if request.type_ == FULL:
         _let_go_of_what_was_moved_away(call, request)
@@ -67,7 +67,7 @@ def _let_go_of_what_was_moved_away(call: Call, request: LeaderAndIsrRequest) -> 
             continue
         if metadata.topic_id(topic_partition.topic) == partition.topic_id:
             logger.warning("%s was moved to brokers %s: deleting it here", topic_partition, state.replicas)
-            replicas.stop_replica(topic_partition, state.leader_epoch, delete=True)
+            call.broker.roles.stop_replica(topic_partition, state.leader_epoch, delete=True)
 
 
 def _topic(call: Call, topic: LeaderAndIsrTopicState) -> LeaderAndIsrTopicError:
@@ -84,15 +84,15 @@ def _role(
 
     Topic and partition name a directory, so nothing is made for a name that no topic can have.
     """
-    replicas, topic_partition = call.broker.replicas, TopicPartition(topic.topic_name, state.partition_index)
+    topic_partition = TopicPartition(topic.topic_name, state.partition_index)
     answer = LeaderAndIsrPartitionError(partition_index=state.partition_index)
     if topic_name_problem(topic.topic_name) is not None or state.partition_index < 0:
         answer.error_code = ErrorCode.invalid_topic_exception
         return answer
-    answer.error_code = replicas.become(
+    answer.error_code = call.broker.roles.become(
         topic_partition, topic.topic_id, _state(state), topic.configs, is_new=state.is_new
     )
-    partition = replicas.get(topic_partition)
+    partition = call.broker.replicas.get(topic_partition)
     if partition is not None and partition.topic_id == topic.topic_id and state.leader == NO_LEADER:
         answer.last_epoch, answer.log_end_offset = partition.end_without_leader(state.leader_epoch)
     return answer

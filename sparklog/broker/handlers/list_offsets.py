@@ -79,7 +79,6 @@ class Found:
 def handle(call: Call, request: ListOffsetsRequest) -> None:
     asked = [(topic.name, partition) for topic in request.topics for partition in topic.partitions]
     found = [_find(call, request, topic, partition) for topic, partition in asked]
-    history = call.broker.replicas.fetches.history
     times = {nth: one.time for nth, one in enumerate(found) if isinstance(one, Found) and one.time}
 
     def answer(arrived: Mapping[int, HistoryFound]) -> None:
@@ -88,9 +87,7 @@ def handle(call: Call, request: ListOffsetsRequest) -> None:
             found[nth] = _with_history(found[nth], arrived.get(nth, late))
         call.carefully(lambda: call.reply(_response(call, request, found)))
 
-    if times and history is not None:
-        history.find(times, TIME_SEARCH_MAX_MS, answer)
-    else:
+    if not times or not call.broker.fetches.find(times, TIME_SEARCH_MAX_MS, answer):
         call.reply(_response(call, request, found))
 
 
@@ -184,7 +181,7 @@ def _look_up(
         found.timestamp = record[1]
         return record[0]
 
-    look_up = partition.replica_offset if replica_id == DEBUGGER else partition.leader_offset
+    look_up = partition.reads.replica_offset if replica_id == DEBUGGER else partition.reads.leader_offset
     offset = look_up(asked.current_leader_epoch, choose)
     if asked.timestamp == EARLIEST_LOCAL_TIMESTAMP and replica_id == CONSUMER:
         found.share = partition.store_share

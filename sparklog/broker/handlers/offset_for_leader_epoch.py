@@ -30,7 +30,7 @@ def _partition(call: Call, topic: str, asked: OffsetForLeaderPartition) -> Epoch
     partition = call.partition(TopicPartition(topic, asked.partition))
     if isinstance(partition, ErrorCode):
         return EpochEndOffset(partition=asked.partition, error_code=partition)
-    found = partition.epoch_end(asked.current_leader_epoch, asked.leader_epoch)
+    found = partition.reads.epoch_end(asked.current_leader_epoch, asked.leader_epoch)
     if isinstance(found, ErrorCode):
         return EpochEndOffset(partition=asked.partition, error_code=found)
     return EpochEndOffset(partition=asked.partition, leader_epoch=found[0], end_offset=found[1])

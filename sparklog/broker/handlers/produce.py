@@ -18,10 +18,10 @@ from sparklog.broker.call import Call, bounded_timeout_ms
 from sparklog.broker.conversion.intake import Intake, prepared
 from sparklog.broker.handlers.transactional_produce import TransactionalBatch, verify
 from sparklog.broker.partition.answers import AppendResult
+from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.joint_wait import Share, named_twice
 from sparklog.core.producers.verification import VerificationGuard
-from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.internal_topics import INTERNAL_TOPICS
@@ -58,7 +58,7 @@ def handle(call: Call, request: ProduceRequest) -> None:
     if refusal is not None:
         _answer(call, request, dict.fromkeys(_asked(request), refusal))
         return
-    call.broker.replicas.on_produce_request(call.context.connection_id)
+    call.broker.refusals.on_produce_request(call.context.connection_id)
     refused: Results = {}
     shares: list[Share[AppendResult]] = []
     transactional: list[TransactionalBatch] = []
@@ -76,7 +76,7 @@ def handle(call: Call, request: ProduceRequest) -> None:
                     transactional.append(TransactionalBatch(partition, taken))
             else:
                 append = partial(_append_one, call, request, partition, data)
-                shares.append(Share(topic_partition, append, partition.forget_produce))
+                shares.append(Share(topic_partition, append, partition.leader_append.forget))
     if not transactional:
         _append(call, request, shares, refused)
         return
@@ -87,14 +87,14 @@ def handle(call: Call, request: ProduceRequest) -> None:
                 append = partial(
                     _append_taken, call, request, batch.partition, batch.taken, guard=batch.guard
                 )
-                shares.append(Share(batch.topic_partition, append, batch.partition.forget_produce))
+                shares.append(Share(batch.topic_partition, append, batch.partition.leader_append.forget))
         call.carefully(lambda: _append(call, request, shares, {**refused, **failed}))
 
     verify(call, request.transactional_id or "", transactional, verified)
 
 
 def _append(call: Call, request: ProduceRequest, shares: list[Share[AppendResult]], refused: Results) -> None:
-    call.broker.replicas.appends.run(
+    call.broker.appends.run(
         shares,
         bounded_timeout_ms(request.timeout_ms),
         lambda results: call.carefully(lambda: _answer(call, request, results)),
@@ -152,7 +152,7 @@ def _taken(
         call.topic_config(partition.topic_partition.topic),
         version=call.version,
         payload_kinds=request.payload_kinds,
-        now_ms=call.broker.replicas.clock.wall_ms(),
+        now_ms=call.broker.clock.wall_ms(),
     )
     if isinstance(taken, RefusedBatch):
         return AppendResult(taken.error, message=taken.message, record_errors=taken.record_errors)
@@ -169,16 +169,16 @@ def _append_taken(
     token: int,
     guard: VerificationGuard | None = None,
 ) -> AppendResult:
-    return partition.append_as_leader(
+    connection = call.context.connection_id
+    append = AppendRequest(
         taken.records,
         taken.accepted.batches,
         request.acks,
-        token,
-        origin=AppendOrigin.CLIENT,
-        after_refusal=call.broker.replicas.has_refused(call.context.connection_id, partition.topic_partition),
+        after_refusal=call.broker.refusals.has_refused(connection, partition.topic_partition),
         guard=guard,
-        connection=call.context.connection_id,
+        connection=connection,
     )
+    return partition.leader_append.append(append, token)
 
 
 def _let_go(call: Call, request: ProduceRequest) -> None:
@@ -209,7 +209,7 @@ def _answer(call: Call, request: ProduceRequest, results: Results) -> None:
         return
     for topic_partition, result in results.items():
         if result.error in SENT_AGAIN and not result.is_held_up:
-            call.broker.replicas.note_refusal(call.context.connection_id, topic_partition)
+            call.broker.refusals.note(call.context.connection_id, topic_partition)
     call.reply(
         ProduceResponse(
             responses=[

@@ -12,7 +12,6 @@ from sparklog.wire.messages.control.stop_replica import (
 
 
 def handle(call: Call, request: StopReplicaRequest) -> None:
-    replicas = call.broker.replicas
     error = judge(call, request.controller_epoch, request.broker_epoch)
     if error is None:
         return
@@ -25,7 +24,7 @@ def handle(call: Call, request: StopReplicaRequest) -> None:
                 StopReplicaPartitionError(
                     topic_name=topic.topic_name,
                     partition_index=state.partition_index,
-                    error_code=replicas.stop_replica(
+                    error_code=call.broker.roles.stop_replica(
                         TopicPartition(topic.topic_name, state.partition_index),
                         state.leader_epoch,
                         delete=state.delete_partition,

@@ -67,7 +67,9 @@ def verify(
         return
     asked: dict[TopicPartition, TransactionalBatch] = {}
     for batch in batches:
-        batch.guard = batch.partition.begin_verification(batch.taken.records, batch.taken.accepted.batches)
+        batch.guard = batch.partition.leader_append.begin_verification(
+            batch.taken.records, batch.taken.accepted.batches
+        )
         if batch.guard is not None:
             asked[batch.topic_partition] = batch
     guard = next((batch.guard for batch in asked.values()), None)
@@ -94,7 +96,7 @@ def _refusals(
         batch = asked[topic_partition]
         if error is ErrorCode.not_enough_replicas:
             # Those behind it must not overtake it.
-            batch.partition.note_refused(batch.taken.accepted.batches)
+            batch.partition.leader_append.note_refused(batch.taken.accepted.batches)
         elif error in OF_ANOTHER_PRODUCER and batch.guard is not None:
             batch.guard.is_refused = True
     return refusals

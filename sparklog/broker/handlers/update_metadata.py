@@ -23,7 +23,7 @@ def handle(call: Call, request: UpdateMetadataRequest) -> None:
         _configure(call, request)
         live = call.broker.metadata.snapshot.brokers
         call.broker.departed_brokers.on_live_brokers(before.brokers, live, _ended(call, request, before))
-        call.broker.replicas.on_live_brokers(live.keys())
+        call.broker.roles.on_live_brokers(live.keys())
     call.reply(UpdateMetadataResponse(error_code=taken or ErrorCode.none))
 
 
@@ -46,15 +46,15 @@ def _notify_of_deletions(call: Call, before: MetadataSnapshot) -> None:
 def _make_way(call: Call, request: UpdateMetadataRequest) -> None:
     """A topic that is being deleted has no id in the metadata: its logs wait for the controller's word."""
     names = {state.topic_name for state in request.topic_states}
-    call.broker.replicas.make_way({name: call.broker.metadata.topic_id(name) for name in names})
+    call.broker.roles.make_way({name: call.broker.metadata.topic_id(name) for name in names})
 
 
 def _configure(call: Call, request: UpdateMetadataRequest) -> None:
     """Let the logs go on with the settings that came; with all topics' when the broker's own are others."""
-    replicas = call.broker.replicas
+    roles = call.broker.roles
     configs = DynamicConfigs(request.dynamic_configs, request.default_configs)
-    if configs != replicas.settings.dynamic:
+    if configs != call.broker.settings.dynamic:
         topics = call.broker.metadata.snapshot.topics.values()
-        replicas.configure(configs, [(topic.name, topic.configs) for topic in topics])
+        roles.configure(configs, [(topic.name, topic.configs) for topic in topics])
     elif request.topic_states:
-        replicas.configure(configs, [(topic.topic_name, topic.configs) for topic in request.topic_states])
+        roles.configure(configs, [(topic.topic_name, topic.configs) for topic in request.topic_states])

@@ -17,6 +17,7 @@ from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.coordination.transaction_markers import TransactionMarkers
 from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
 from sparklog.broker.dispatch import Dispatcher
+from sparklog.broker.internal_append import InternalAppends
 from sparklog.broker.life.remote_copies import RemoteCopies, StorePorts
 from sparklog.broker.life.replication import Link, Replication, ReplicationPorts
 from sparklog.broker.log_cleaner import LogCleaner
@@ -26,7 +27,9 @@ from sparklog.broker.metadata.first_report import FirstReport
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import LeadershipListener, Ports, ToController
 from sparklog.broker.remote_log.copying.history_questions import HistoryQuestions, QuestionPorts
-from sparklog.broker.replica_manager import OnDiskFailure, ReplicaManager
+from sparklog.broker.replicas.directory_failures import OnDiskFailure
+from sparklog.broker.replicas.partition_table import PartitionTable
+from sparklog.broker.replicas.replica_parts import ReplicaParts
 from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.model.cluster import Node
 from sparklog.model.config import BrokerConfig
@@ -82,7 +85,7 @@ class BodyPorts:
     new_seed: Callable[[], int]
     store: StorePorts | None
     """None without ``remote.log.storage.url``."""
-    leadership_listeners: tuple[Callable[[ReplicaManager], LeadershipListener], ...] = ()
+    leadership_listeners: tuple[Callable[[PartitionTable], LeadershipListener], ...] = ()
     """Notified of each leadership before the broker's own listeners."""
     identity: Mapping[str, str] = field(default_factory=dict)
     """Settings whose values the broker finds at its start; filled in once it listens."""
@@ -102,8 +105,12 @@ class BrokerBody:
     dispatcher: Dispatcher
 
     @property
-    def replicas(self) -> ReplicaManager:
-        return self.replication.replicas
+    def parts(self) -> ReplicaParts:
+        return self.replication.parts
+
+    @property
+    def replicas(self) -> PartitionTable:
+        return self.parts.table
 
     @classmethod
     def compose(
@@ -123,11 +130,11 @@ class BrokerBody:
         replication = Replication(
             broker_id, config, log_dirs, metadata, _replication_ports(ports), on_disk_failure
         )
-        replicas = replication.replicas
+        parts = replication.parts
         for listener_of in ports.leadership_listeners:
-            replicas.leadership.add_listener(listener_of(replicas))
-        replicas.load()
-        coordinators = CoordinatorShards(replicas, metadata, inside, ports.zookeeper)
+            parts.leadership.add_listener(listener_of(parts.table))
+        parts.logs.load()
+        coordinators = _coordinators(broker_id, parts, metadata, ports)
         calls = _calls(config, metadata, ports)
         markers = TransactionMarkers(metadata, inside, calls)
         coordinators.listen(TRANSACTION_STATE_TOPIC, markers.send)
@@ -136,9 +143,9 @@ class BrokerBody:
         transactions = (coordinators, markers, verifier)
         context = _context(broker_id, cluster_id, metadata, replication, transactions, ports)
         cleaner = LogCleaner(
-            replicas.partitions,
+            parts.table.partitions,
             log_dirs,
-            replicas.settings,
+            parts.settings,
             inside.clock,
             guard=inside.new_guard(),
             new_seed=ports.new_seed,
@@ -148,8 +155,8 @@ class BrokerBody:
             replication,
             coordinators,
             cleaner,
-            _questions(cluster_id, replicas, ports),
-            _copies(broker_id, replicas, ports),
+            _questions(cluster_id, parts, ports),
+            _copies(broker_id, parts, ports),
             Dispatcher(context),
         )
 
@@ -192,22 +199,33 @@ def _context(
     transactions: tuple[CoordinatorShards, TransactionMarkers, TransactionVerifier],
     ports: BodyPorts,
 ) -> BrokerContext:
-    inside, replicas = ports.inside, replication.replicas
+    inside, parts, waits = ports.inside, replication.parts, replication.parts.waits
     coordinators, markers, verifier = transactions
     return BrokerContext(
         broker_id=broker_id,
         cluster_id=cluster_id,
-        brokers_listener=replicas.config.listeners.inter_broker,
+        brokers_listener=parts.settings.now.listeners.inter_broker,
         metadata=metadata,
         first_report=FirstReport(metadata, inside.timer),
         doubted_leaders=replication.doubted_leaders,
         departed_brokers=DepartedBrokers(inside.clock),
-        replicas=replicas,
+        clock=inside.clock,
+        settings=parts.settings,
+        replicas=parts.table,
+        roles=parts.roles,
+        fence=parts.fence,
+        log_dirs=parts.log_dirs,
+        appends=waits.appends,
+        deletions=waits.deletions,
+        refusals=parts.refusals,
+        fetches=waits.fetches,
+        fetch_sessions=waits.fetch_sessions,
+        fetches_in_progress=waits.fetches_in_progress,
         controller=ports.controller,
         producer_ids=ports.producer_ids,
         coordinators=coordinators,
         internal_topics=InternalTopics(
-            ports.controller, ports.waiting_room, lambda: replicas.config, inside.clock, inside.new_guard()
+            ports.controller, ports.waiting_room, lambda: parts.settings.now, inside.clock, inside.new_guard()
         ),
         markers=markers,
         verifier=verifier,
@@ -216,20 +234,43 @@ def _context(
     )
 
 
-def _copies(broker_id: BrokerId, replicas: ReplicaManager, ports: BodyPorts) -> RemoteCopies | None:
+def _coordinators(
+    broker_id: BrokerId, parts: ReplicaParts, metadata: MetadataCache, ports: BodyPorts
+) -> CoordinatorShards:
+    return CoordinatorShards(
+        broker_id,
+        parts.table,
+        InternalAppends(parts.table, parts.waits.appends, ports.inside.clock),
+        parts.settings,
+        parts.leadership,
+        metadata,
+        ports.inside,
+        ports.zookeeper,
+    )
+
+
+def _copies(broker_id: BrokerId, parts: ReplicaParts, ports: BodyPorts) -> RemoteCopies | None:
     if ports.store is None:
         return None
-    return RemoteCopies.compose(broker_id, replicas, ports.zookeeper, ports.inside, ports.store)
+    return RemoteCopies.compose(
+        broker_id,
+        parts.table,
+        parts.settings,
+        parts.waits.fetches,
+        ports.zookeeper,
+        ports.inside,
+        ports.store,
+    )
 
 
-def _questions(cluster_id: str, replicas: ReplicaManager, ports: BodyPorts) -> HistoryQuestions:
+def _questions(cluster_id: str, parts: ReplicaParts, ports: BodyPorts) -> HistoryQuestions:
     """A broker without a store asks, too: partitions whose history it cannot read must say so."""
     store, clock = ports.store, ports.inside.clock
     if store is None:
         reached = QuestionPorts(ports.zookeeper, None, "", cluster_id, clock)
-        questions = HistoryQuestions(replicas.partitions, reached, loops=1)
+        questions = HistoryQuestions(parts.table.partitions, reached, loops=1)
     else:
         reached = QuestionPorts(ports.zookeeper, store.for_questions, store.url, cluster_id, clock)
-        questions = HistoryQuestions(replicas.partitions, reached, loops=store.question_loops)
-    replicas.leadership.add_listener(questions)
+        questions = HistoryQuestions(parts.table.partitions, reached, loops=store.question_loops)
+    parts.leadership.add_listener(questions)
     return questions

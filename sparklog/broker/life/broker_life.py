@@ -278,7 +278,7 @@ class BrokerLife:
     def _give_up(self, failure: Failure) -> Loop:
         """Refuse what waits, and report a suspect directory to ZooKeeper; a stop ends the wait for that."""
         assert self.body is not None
-        self.body.replicas.stop_serving(failure.why)
+        self.body.context.roles.stop_serving(failure.why)
         suspect = failure.suspect
         if suspect is None:
             return
@@ -315,7 +315,7 @@ class BrokerLife:
             if self.body is None:
                 self._log_dirs.close()
             else:
-                self.body.replicas.close(self.broker_epoch if is_clean else None)
+                self.body.parts.chores.close(self.broker_epoch if is_clean else None)
                 self.has_stopped_cleanly = is_clean
         except DirectoryFailed as failed:
             if failed.is_suspect:

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.replicas.chores import Chores
 from sparklog.model.config import BrokerConfig
 
 logger = logging.getLogger(__name__)
@@ -14,27 +14,27 @@ EXPIRE_PRODUCERS_INTERVAL_MS = 600_000
 REMOVE_FILES_INTERVAL_MS = 30_000
 
 
-def chores_of(replicas: ReplicaManager, config: BrokerConfig) -> list[tuple[int, Callable[[], None]]]:
+def chores_of(chores: Chores, config: BrokerConfig) -> list[tuple[int, Callable[[], None]]]:
     """What is to be done, and after how many milliseconds again."""
     return [
-        (max(1, config.get_int("replica.lag.time.max.ms") // 2), replicas.on_tick),
+        (max(1, config.get_int("replica.lag.time.max.ms") // 2), chores.on_tick),
         (
             config.get_int("replica.high.watermark.checkpoint.interval.ms"),
-            replicas.checkpoint_high_watermarks,
+            chores.checkpoint_high_watermarks,
         ),
-        (config.get_int("log.flush.offset.checkpoint.interval.ms"), replicas.checkpoint_recovery_points),
-        (EXPIRE_PRODUCERS_INTERVAL_MS, replicas.expire_producers),
-        (config.get_int("log.retention.check.interval.ms"), replicas.delete_old_segments),
-        (config.get_int("log.flush.scheduler.interval.ms"), replicas.flush_by_time),
-        (REMOVE_FILES_INTERVAL_MS, replicas.remove_late_files),
+        (config.get_int("log.flush.offset.checkpoint.interval.ms"), chores.checkpoint_recovery_points),
+        (EXPIRE_PRODUCERS_INTERVAL_MS, chores.expire_producers),
+        (config.get_int("log.retention.check.interval.ms"), chores.delete_old_segments),
+        (config.get_int("log.flush.scheduler.interval.ms"), chores.flush_by_time),
+        (REMOVE_FILES_INTERVAL_MS, chores.remove_late_files),
     ]
 
 
 class Housekeeping:
     """One thread that runs each chore at its interval; a chore that fails is logged and tried again."""
 
-    def __init__(self, replicas: ReplicaManager, config: BrokerConfig) -> None:
-        self._chores = chores_of(replicas, config)
+    def __init__(self, chores: Chores, config: BrokerConfig) -> None:
+        self._chores = chores_of(chores, config)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
 

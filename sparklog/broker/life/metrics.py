@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 
 from sparklog.broker.conversion.statistics import ConversionStatistics
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.partition.free_space import FreeSpaces
+from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
 from sparklog.model.metric import Metric, counter, gauge
 
 
-def broker_metrics(replicas: ReplicaManager, proposals: IsrProposalSender) -> list[Metric]:
+def broker_metrics(replicas: PartitionTable, log_dirs: LogDirs, proposals: IsrProposalSender) -> list[Metric]:
     partitions = replicas.partitions()
     return [
         gauge("sparklog_broker_partitions", "Partitions with a replica here.", len(partitions)),
@@ -45,7 +47,7 @@ def broker_metrics(replicas: ReplicaManager, proposals: IsrProposalSender) -> li
         gauge(
             "sparklog_broker_offline_log_directories",
             "Log directories that serve no more.",
-            len(replicas.offline_directories()),
+            len(log_dirs.offline),
         ),
         counter(
             "sparklog_broker_isr_shrinks_total",
@@ -60,8 +62,8 @@ def broker_metrics(replicas: ReplicaManager, proposals: IsrProposalSender) -> li
     ]
 
 
-def disk_metrics(replicas: ReplicaManager) -> list[Metric]:
-    rooms = [replicas.free_spaces.room(directory) for directory in replicas.directories()]
+def disk_metrics(log_dirs: LogDirs, free_spaces: FreeSpaces) -> list[Metric]:
+    rooms = [free_spaces.room(directory) for directory in log_dirs.contents()]
     known = [room for room in rooms if room is not None]
     return [
         *(

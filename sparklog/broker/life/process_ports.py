@@ -127,7 +127,7 @@ class ProcessPorts:
 
     def listen(self, body: BrokerBody) -> Broker:
         reactor = self._new_reactor(body)
-        body.replicas.attentive_until = reactor.attentive_until
+        body.parts.chores.attentive_until = reactor.attentive_until
         reactor.start()
         self._reactor = reactor
         self.listener_ports = dict(zip(self._listeners.bound, reactor.ports, strict=True))
@@ -140,8 +140,8 @@ class ProcessPorts:
 
     def start_chores(self, body: BrokerBody) -> None:
         """Retention, compaction, copies to the store and metrics."""
-        settings = body.replicas.settings
-        housekeeping = Housekeeping(body.replicas, self._config)
+        settings = body.context.settings
+        housekeeping = Housekeeping(body.parts.chores, self._config)
         housekeeping.start()
         self._chores.append(housekeeping.close)
         cleaners = CleanerThreads(body.cleaner, settings)
@@ -170,7 +170,7 @@ class ProcessPorts:
             queue_max=config.get_int("queued.max.requests"),
             frame_bytes_max=config.get_int("socket.request.max.bytes"),
             frames_bytes_max=frames_bytes_max if frames_bytes_max > 0 else None,
-            connection_limits=ConfiguredLimits(body.replicas.settings, self._waiting_room),
+            connection_limits=ConfiguredLimits(body.context.settings, self._waiting_room),
             idle_ms=config.get_int("connections.max.idle.ms"),
             begins_beside=begins_beside,
             works_in_place=works_in_place,
@@ -210,8 +210,8 @@ class ProcessPorts:
         assert reactor is not None
         server = serve_metrics(
             lambda: (
-                *broker_metrics(body.replicas, body.replication.proposals),
-                *disk_metrics(body.replicas),
+                *broker_metrics(body.replicas, body.context.log_dirs, body.replication.proposals),
+                *disk_metrics(body.context.log_dirs, body.parts.free_spaces),
                 *coordinator_metrics(body.coordinators),
                 *connection_metrics(reactor),
                 *conversion_metrics(body.context.conversions),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
+from sparklog.broker.current_settings import CurrentSettings
 from sparklog.broker.ports import Ports
 from sparklog.broker.remote_log.copying.catalog import ManifestCatalog
 from sparklog.broker.remote_log.copying.copier import CopierPorts, RemoteCopier
@@ -16,7 +17,8 @@ from sparklog.broker.remote_log.copying.history_questions import LOOPS
 from sparklog.broker.remote_log.reading.reader import HistoryReader
 from sparklog.broker.remote_log.reading.runs import RunCache
 from sparklog.broker.remote_log.reading.segments import StoredSegments
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.replicas.partition_table import PartitionTable
+from sparklog.broker.waiting.fetch_purgatory import FetchPurgatory
 from sparklog.broker.waiting.history_fetches import HistoryFetches
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Loop
@@ -52,18 +54,20 @@ class RemoteCopies:
     copier: RemoteCopier
     deletion: TieredDeletion
     reader: HistoryReader
-    _replicas: ReplicaManager
+    _fetches: FetchPurgatory
 
     @classmethod
     def compose(
         cls,
         broker_id: BrokerId,
-        replicas: ReplicaManager,
+        replicas: PartitionTable,
+        settings: CurrentSettings,
+        fetches: FetchPurgatory,
         zookeeper: ZooKeeper,
         inside: Ports,
         store: StorePorts,
     ) -> Self:
-        config = replicas.settings.at_start
+        config = settings.at_start
         copier = RemoteCopier(
             broker_id,
             replicas.partitions,
@@ -86,8 +90,8 @@ class RemoteCopies:
             config.get_int("remote.log.reader.max.pending.tasks"),
             copier.suspect,
         )
-        replicas.fetches.history = HistoryFetches(inside, reader, config.get_int("remote.fetch.max.wait.ms"))
-        return cls(copier, deletion, reader, replicas)
+        fetches.history = HistoryFetches(inside, reader, config.get_int("remote.fetch.max.wait.ms"))
+        return cls(copier, deletion, reader, fetches)
 
     @property
     def loops(self) -> tuple[tuple[str, Callable[[], Loop]], ...]:
@@ -96,5 +100,5 @@ class RemoteCopies:
 
     def close(self) -> None:
         """Answer no further read of history."""
-        self._replicas.fetches.history = None
+        self._fetches.history = None
         self.reader.close()

@@ -18,7 +18,8 @@ from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports
-from sparklog.broker.replica_manager import OnDiskFailure, ReplicaManager
+from sparklog.broker.replicas.directory_failures import DiskListeners, OnDiskFailure
+from sparklog.broker.replicas.replica_parts import ReplicaParts
 from sparklog.broker.to_controller.controller_link import watch_controller
 from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
 from sparklog.core.controller.state.znodes import ControllerNode
@@ -80,11 +81,11 @@ class Replication:
         self.proposals = IsrProposalSender(
             broker_id,
             self._epoch_now,
-            lambda topic_partition: self.replicas.get(topic_partition),  # noqa: PLW0108 (made below)
+            lambda topic_partition: self.parts.table.get(topic_partition),  # noqa: PLW0108 (made below)
             ports.link.changes,
             new_guard(),
         )
-        self.replicas = ReplicaManager(
+        self.parts = ReplicaParts.compose(
             broker_id,
             config,
             log_dirs,
@@ -93,9 +94,7 @@ class Replication:
                 self._new_fetcher, ports.loops, ports.hang_up, lanes=ports.lanes, guard=new_guard()
             ),
             proposals=self.proposals,
-            on_disk_failure=on_disk_failure,
-            on_replicas_lost=self._report_lost,
-            on_suspect=self._report_suspect,
+            listeners=DiskListeners(on_disk_failure, self._report_lost, self._report_suspect),
         )
 
     def start(self) -> None:
@@ -109,8 +108,8 @@ class Replication:
     def registered(self, broker_epoch: BrokerEpoch, on_lost: Callable[[str], None]) -> None:
         """The broker has registered. ``on_lost`` is called with the reason if the registration is deleted."""
         ports = self._ports
-        self.broker_epoch = self.replicas.broker_epoch = broker_epoch
-        for directory_uuid in self.replicas.suspects():
+        self.broker_epoch = self.parts.fence.broker_epoch = broker_epoch
+        for directory_uuid in self.parts.failures.suspects():
             self._report_suspect(directory_uuid)
         ports.zookeeper_loops.start(
             "registration-watch",
@@ -131,7 +130,7 @@ class Replication:
             config=self._config,
             clock=self._ports.inside.clock,
             guard=self._ports.inside.new_guard(),
-            throttle=self.replicas.follower_throttle,
+            throttle=self.parts.throttles.follower,
             doubts=self.doubted_leaders,
         )
 
@@ -140,7 +139,7 @@ class Replication:
         self._ports.zookeeper_loops.start(
             "suspect-directory",
             lambda: self.reports.suspect(
-                directory_uuid, lambda: self.replicas.forget_suspect(directory_uuid)
+                directory_uuid, lambda: self.parts.failures.forget_suspect(directory_uuid)
             ),
         )
 

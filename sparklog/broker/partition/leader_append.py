@@ -1,4 +1,4 @@
-"""What a leader appends: batches of clients and coordinators, and markers; called within a partition's step.
+"""What a leader appends: batches of clients and coordinators, and markers.
 
 Markers of several transactions are appended together, in one write, because an atomic write has one for each
 of its members in every partition. Each is judged alone: one that is refused keeps no other out.
@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Self
 
 from sparklog.broker.partition.answers import AppendResult, objected
+from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.broker.partition.batches import Batches, stamp_all
 from sparklog.broker.partition.log_guard import LogGuard
 from sparklog.broker.partition.producer_gate import BEHIND_A_REFUSED_ONE, ProducerGate
@@ -69,7 +70,7 @@ class AppendedMarkers(NamedTuple):
 
 
 class LeaderAppend:
-    """One per replica, kept when its role changes. ``Partition.append_as_leader`` has the rules."""
+    """One per replica, kept when its role changes. ``append`` has the rules."""
 
     def __init__(
         self,
@@ -87,44 +88,88 @@ class LeaderAppend:
         self._clock = clock
         self._why_no_room = why_no_room
 
-    def append(
-        self,
-        records: bytearray | memoryview,
-        batches: Batches,
-        acks: int,
-        token: int,
-        *,
-        origin: AppendOrigin,
-        leader_epoch: int | None,
-        after_refusal: bool,
-        guard: VerificationGuard | None,
-        connection: int | None,
-    ) -> AppendResult:
-        leader = self._leader_in(leader_epoch)
+    def append(self, request: AppendRequest, token: int) -> AppendResult:
+        """Give the batches offsets and append them; with acks=all wait under ``token``.
+
+        The answer is the first of these that applies; the order is part of the rule.
+
+        1. The disk has failed: KAFKA_STORAGE_ERROR.
+        2. This replica does not lead, or not in ``leader_epoch``: NOT_LEADER_OR_FOLLOWER.
+        3. The log ends at a corruption, and no other replica is in sync: KAFKA_STORAGE_ERROR.
+        4. The log was not compared with its history in the store (``Leader``): NOT_ENOUGH_REPLICAS.
+        5. The log has the batch already: its offsets, as for a new one. This precedes every refusal that
+           follows, because a producer concludes from a refusal that the batch is not in the log.
+        6. ``acks`` is unknown, too few replicas are in sync, or a client's batch finds too little room on the
+           disk: INVALID_REQUIRED_ACKS, NOT_ENOUGH_REPLICAS.
+        7. An earlier batch of its producer was refused and has not been repeated: NOT_ENOUGH_REPLICAS.
+        8. Its producer may not send it (epoch, sequence, transaction): the code of ``ProducerGate.check``.
+        9. The write fails: KAFKA_STORAGE_ERROR, and the partition is offline.
+        10. The batches are appended.
+        """
+        with self._log_guard.step:
+            return self._append(request, token)
+
+    def _append(self, request: AppendRequest, token: int) -> AppendResult:
+        batches = request.batches
+        leader = self._leader_in(request.leader_epoch)
         if isinstance(leader, AppendResult):
             if leader.error in (ErrorCode.not_leader_or_follower, ErrorCode.not_enough_replicas):
                 self._gate.note_refused(batches)
             return leader
-        objection = self._gate.check(records, batches, origin, leader, guard, connection)
+        objection = self._gate.check(
+            request.records, batches, request.origin, leader, request.guard, request.connection
+        )
         if isinstance(objection, Duplicate):
             return self._appended(
-                leader, acks, token, objection.base_offset, objection.last_offset + 1,
+                leader, request.acks, token, objection.base_offset, objection.last_offset + 1,
                 objection.timestamp_ms if batches[0][1].is_log_append_time else -1,
-                outlasts=leader_epoch is None,
+                outlasts=request.leader_epoch is None,
             )  # fmt: skip
-        refusal = self._refusal(leader, acks, origin)
+        refusal = self._refusal(leader, request.acks, request.origin)
         if refusal is not None:
             if refusal.error is ErrorCode.not_enough_replicas:
                 self._gate.note_refused(batches)
             return refusal
-        if self._gate.must_wait(batches, after_refusal=after_refusal):
+        if self._gate.must_wait(batches, after_refusal=request.after_refusal):
             error = ErrorCode.not_enough_replicas
             return AppendResult(error, message=BEHIND_A_REFUSED_ONE, is_held_up=True)
         if objection is not None:
             return objected(objection)
-        return self._append_new(leader, records, batches, acks, token, outlasts=leader_epoch is None)
+        return self._append_new(leader, request, token, outlasts=request.leader_epoch is None)
 
     def append_markers(
+        self, markers: Sequence[Marker], token: int, *, connection: int | None
+    ) -> AppendedMarkers:
+        """Append a coordinator's markers, of which no two are of one producer, in one write; wait under
+        ``token`` until all replicas in sync have them.
+
+        Each is judged as ``append`` would: one that is refused keeps no other out.
+        """
+        with self._log_guard.step:
+            return self._append_markers(markers, token, connection)
+
+    def begin_verification(
+        self, records: bytearray | memoryview, batches: Batches
+    ) -> VerificationGuard | None:
+        """The guard under which to ask the coordinator of transactional ``batches``; None: do not ask."""
+        with self._log_guard.step:
+            leader = self._replica.leader
+            if leader is None or self._log_guard.is_offline:
+                return None
+            return self._gate.begin_verification(records, batches, leader)
+
+    def note_refused(self, batches: Batches) -> None:
+        """``batches`` were refused before their append, and are expected again."""
+        with self._log_guard.step:
+            self._gate.note_refused(batches)
+
+    def forget(self, token: int) -> None:
+        """The wait under ``token`` has ended."""
+        with self._log_guard.lock:
+            if (leader := self._replica.leader) is not None:
+                leader.produces.forget(token)
+
+    def _append_markers(
         self, markers: Sequence[Marker], token: int, connection: int | None
     ) -> AppendedMarkers:
         leader = self._leader_in(None)
@@ -142,7 +187,8 @@ class LeaderAppend:
         if not batches:
             return AppendedMarkers(AppendResult(ErrorCode.none), objections)
         return AppendedMarkers(
-            self._append_new(leader, records, batches, ACKS_ALL, token, outlasts=False), objections
+            self._append_new(leader, AppendRequest(records, batches, ACKS_ALL), token, outlasts=False),
+            objections,
         )
 
     def _refusal(self, leader: Leader, acks: int, origin: AppendOrigin) -> AppendResult | None:
@@ -175,19 +221,21 @@ class LeaderAppend:
         return leader
 
     def _append_new(
-        self, leader: Leader, records: bytearray | memoryview, batches: Batches, acks: int, token: int,
-        *, outlasts: bool,
-    ) -> AppendResult:  # fmt: skip
+        self, leader: Leader, request: AppendRequest, token: int, *, outlasts: bool
+    ) -> AppendResult:
+        batches = request.batches
         base_offset = self._replica.marks.log_end_offset
-        stamped = stamp_all(records, batches, base_offset, leader.leader_epoch)
-        if not self._log_guard.append(records, stamped):
+        stamped = stamp_all(request.records, batches, base_offset, leader.leader_epoch)
+        if not self._log_guard.append(request.records, stamped):
             return AppendResult(ErrorCode.kafka_storage_error)
         self._gate.note_appended(batches, leader)
         self._log_guard.apply(leader.on_appended(self._clock.monotonic_ms()))
         last = batches[-1][1]
         append_time_ms = last.max_timestamp_ms if last.is_log_append_time else -1
         end_offset = self._replica.marks.log_end_offset
-        return self._appended(leader, acks, token, base_offset, end_offset, append_time_ms, outlasts=outlasts)
+        return self._appended(
+            leader, request.acks, token, base_offset, end_offset, append_time_ms, outlasts=outlasts
+        )
 
     def _appended(
         self, leader: Leader, acks: int, token: int, base_offset: int, end_offset: int, append_time_ms: int,

@@ -94,6 +94,10 @@ class LogGuard:
         self.is_offline = False
         self.step = _Step(self)
         """``with guard.step:`` takes the lock, and lets out the outbox after it is released."""
+        self.held_step = _HeldStep(self)
+        """As ``step``, but the outbox waits for ``deliver``: the caller has a guard that must be released
+        first.
+        """
         self.steps = 0
         """Ended until now: while the number stays, nothing that a step may change has changed."""
         self._machine = machine
@@ -280,15 +284,14 @@ class LogGuard:
     # After a step
 
     def end_step(self) -> None:
-        """Release the lock, and let out the outbox."""
+        """Put the step's effects into the outbox, and release the lock."""
         if self._step_effects:
             self._outbox.extend(self._step_effects)
             self._step_effects.clear()
         self.steps += 1
         self.lock.release()
-        self._deliver()
 
-    def _deliver(self) -> None:
+    def deliver(self) -> None:
         """Let out the outbox, in order; one thread at a time does it for all."""
         while self._outbox:
             if not self._delivery.acquire(blocking=False):
@@ -319,6 +322,16 @@ class _Step:
 
     def __enter__(self) -> None:
         self._guard.lock.acquire()
+
+    def __exit__(self, *unused: object) -> None:
+        self._guard.end_step()
+        self._guard.deliver()
+
+
+class _HeldStep(_Step):
+    """A step without a delivery."""
+
+    __slots__ = ()
 
     def __exit__(self, *unused: object) -> None:
         self._guard.end_step()

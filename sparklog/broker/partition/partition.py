@@ -4,48 +4,31 @@ Every change is a step of the guard: under its lock a fact goes to the machine, 
 the log are carried out at once. Effects on the outside (replies, proposals, fetches) leave after the lock is
 released, one at a time and in order, so that no client sees offset 12 before offset 10.
 
-Reads take the lock only to look up positions; bytes leave by ``sendfile`` without it.
+Appends of a leader, appends of a follower, and reads are classes of their own over the same guard. Here is
+what they share: the role, deletions of records, and the log's upkeep.
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Final, TypeVar
 
 from sparklog.broker.partition.answers import (
-    AppendResult,
     DeletionResult,
-    ReadRequest,
-    ReadResult,
     StoreShare,
 )
-from sparklog.broker.partition.batches import Batches
 from sparklog.broker.partition.corruption import settle_corruption, should_hand_over
 from sparklog.broker.partition.follower_append import FollowerAppend
-from sparklog.broker.partition.leader_append import AppendedMarkers, LeaderAppend, Marker
+from sparklog.broker.partition.leader_append import LeaderAppend
 from sparklog.broker.partition.log_guard import LogGuard
 from sparklog.broker.partition.producer_gate import ProducerGate
-from sparklog.broker.partition.reading import (
-    aborted_in,
-    check_reader,
-    leader_result,
-    no_leader,
-    offset_of,
-    read_as_follower,
-    read_as_leader,
-)
-from sparklog.core.producers.producer_state import ProducerStates
-from sparklog.core.producers.verification import VerificationGuard
-from sparklog.core.replication.actions import OutwardEffect, WakeFetch
-from sparklog.core.replication.epoch_history import EarlierHistory
-from sparklog.core.replication.follower import FetchPosition, Follower
+from sparklog.broker.partition.reads import Reads
+from sparklog.core.replication.actions import OutwardEffect
 from sparklog.core.replication.isr import committed_isr, effective_isr
-from sparklog.core.replication.leader import NOBODY_WAITS, Beginning, Diverging, IsrReply, Leader
-from sparklog.core.replication.read_replica import closest_replica
+from sparklog.core.replication.leader import NOBODY_WAITS, Beginning, IsrReply, Leader
 from sparklog.core.replication.replica import Replica
-from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.cluster import PartitionState
-from sparklog.model.errors import ErrorCode, SparklogError
+from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_EPOCH, BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.ports import Guard
 from sparklog.model.time import Clock, MonotonicMs
@@ -61,7 +44,7 @@ CHECK_BYTES: Final = 4_194_304
 
 
 class Partition:
-    """One replica of one partition, with the operations of its role and of its readers.
+    """One replica of one partition, with its roles.
 
     All methods may be called from any thread.
     """
@@ -97,10 +80,11 @@ class Partition:
             clock=clock,
             flushing=flushing,
         )
-        self._leader_append = LeaderAppend(
+        self.leader_append: Final = LeaderAppend(
             log, replica, self.log_guard, self._gate, clock, partial(why_no_room, replica.topic_partition)
         )
-        self._follower_append = FollowerAppend(log, replica, self.log_guard)
+        self.follower_append: Final = FollowerAppend(log, replica, self.log_guard)
+        self.reads: Final = Reads(log, replica, self.log_guard, clock)
 
     # Properties that need no step
 
@@ -183,14 +167,21 @@ class Partition:
         marks = self._replica.marks
         return max(0, marks.high_watermark - marks.last_stable_offset)
 
+    def is_in_sync(self, follower: BrokerId) -> bool:
+        """Whether we lead, and ``follower`` is in the ISR or about to be."""
+        leader = self._replica.leader
+        return leader is not None and follower in effective_isr(leader.isr)
+
     # Roles
 
     def on_leader_and_isr(self, state: PartitionState, *, broker_epoch: BrokerEpoch) -> ErrorCode:
         """Take up the role that the controller decided; STALE_CONTROLLER_EPOCH if it has a later one.
 
         KAFKA_STORAGE_ERROR if the log is offline, or if this log is damaged and another should lead.
+
+        The outward effects of this, of ``stop`` and of ``delete`` wait for ``log_guard.deliver``.
         """
-        with self.log_guard.step:
+        with self.log_guard.held_step:
             if self.log_guard.is_offline:
                 return ErrorCode.kafka_storage_error
             if state.leader_epoch < self._replica.leader_epoch:
@@ -241,12 +232,12 @@ class Partition:
 
     def stop(self, reason: str) -> None:
         """Serve nothing more until a LeaderAndIsr with a newer epoch."""
-        with self.log_guard.step:
+        with self.log_guard.held_step:
             self.log_guard.apply(self._replica.on_offline(reason))
 
     def delete(self, remove: Callable[[], None]) -> None:
         """Stop serving for good, and ``remove`` the log from disk."""
-        with self.log_guard.step:
+        with self.log_guard.held_step:
             self.log_guard.take_offline("the replica is being deleted")
             remove()
 
@@ -283,97 +274,7 @@ class Partition:
                 self._hand_over_if_damaged(leader)  # before, no other replica could lead
             return grown
 
-    # Writing
-
-    def append_as_leader(
-        self,
-        records: bytearray | memoryview,
-        batches: Batches,
-        acks: int,
-        token: int,
-        *,
-        origin: AppendOrigin = AppendOrigin.CLIENT,
-        leader_epoch: int | None = None,
-        after_refusal: bool = False,
-        guard: VerificationGuard | None = None,
-        connection: int | None = None,
-    ) -> AppendResult:
-        """Give validated ``batches`` offsets and append them; with acks=all wait under ``token``.
-
-        ``records`` is stamped in place: base offset and leader epoch, which no CRC covers.
-        ``leader_epoch``: append only if this replica leads in just this epoch; None: in whichever it leads.
-        ``after_refusal``: a batch was refused a moment ago on the connection of these batches.
-        ``guard``: of the verification that the batches passed. ``connection``: that they came over.
-
-        The answer is the first of these that applies; the order is part of the rule.
-
-        1. The disk has failed: KAFKA_STORAGE_ERROR.
-        2. This replica does not lead, or not in ``leader_epoch``: NOT_LEADER_OR_FOLLOWER.
-        3. The log ends at a corruption, and no other replica is in sync: KAFKA_STORAGE_ERROR.
-        4. The log was not compared with its history in the store (``Leader``): NOT_ENOUGH_REPLICAS.
-        5. The log has the batch already: its offsets, as for a new one. This precedes every refusal that
-           follows, because a producer concludes from a refusal that the batch is not in the log.
-        6. ``acks`` is unknown, too few replicas are in sync, or a client's batch finds too little room on the
-           disk: INVALID_REQUIRED_ACKS, NOT_ENOUGH_REPLICAS.
-        7. An earlier batch of its producer was refused and has not been repeated: NOT_ENOUGH_REPLICAS.
-        8. Its producer may not send it (epoch, sequence, transaction): the code of ``ProducerGate.check``.
-        9. The write fails: KAFKA_STORAGE_ERROR, and the partition is offline.
-        10. The batches are appended.
-        """
-        with self.log_guard.step:
-            return self._leader_append.append(
-                records,
-                batches,
-                acks,
-                token,
-                origin=origin,
-                leader_epoch=leader_epoch,
-                after_refusal=after_refusal,
-                guard=guard,
-                connection=connection,
-            )
-
-    def append_markers(
-        self, markers: Sequence[Marker], token: int, *, connection: int | None
-    ) -> AppendedMarkers:
-        """Append a coordinator's markers, of which no two are of one producer, in one write; wait under
-        ``token`` until all replicas in sync have them.
-
-        Each is judged as ``append_as_leader`` would: one that is refused keeps no other out.
-        """
-        with self.log_guard.step:
-            return self._leader_append.append_markers(markers, token, connection)
-
-    def begin_verification(
-        self, records: bytearray | memoryview, batches: Batches
-    ) -> VerificationGuard | None:
-        """The guard under which to ask the coordinator of transactional ``batches``; None: do not ask."""
-        with self.log_guard.step:
-            leader = self._replica.leader
-            if leader is None or self.log_guard.is_offline:
-                return None
-            return self._gate.begin_verification(records, batches, leader)
-
-    def note_refused(self, batches: Batches) -> None:
-        """``batches`` were refused before their append, and are expected again."""
-        with self.log_guard.step:
-            self._gate.note_refused(batches)
-
-    def append_as_follower(
-        self,
-        records: bytes | memoryview,
-        batches: Batches,
-        *,
-        leader_epoch: int,
-        fetch_offset: int,
-        leader_high_watermark: int,
-        leader_log_start_offset: int,
-    ) -> bool:
-        """Append a leader's reply, byte for byte; False if it does not continue the log as it is now."""
-        with self.log_guard.step:
-            return self._follower_append.append(
-                records, batches, leader_epoch, fetch_offset, leader_high_watermark, leader_log_start_offset
-            )
+    # Deletion of records
 
     def delete_records(self, offset: int, live: Collection[BrokerId], token: int) -> DeletionResult:
         """Delete records below ``offset`` (-1: the high watermark), and wait under ``token`` until every
@@ -410,149 +311,6 @@ class Partition:
             if (leader := self._replica.leader) is not None:
                 leader.deletions.forget(token)
 
-    def forget_produce(self, token: int) -> None:
-        with self.log_guard.lock:
-            if (leader := self._replica.leader) is not None:
-                leader.produces.forget(token)
-
-    # Reading
-
-    def read(self, request: ReadRequest, *, at_least_one_batch: bool, is_retry: bool = False) -> ReadResult:
-        """Look up the batches for a fetch. A follower's fetch also reports its progress, unless ``is_retry``.
-
-        A range that cannot be read is answered with an error; the rest of the log is still served.
-        """
-        with self.log_guard.step:
-            try:
-                return self._read(request, at_least_one_batch=at_least_one_batch, is_retry=is_retry)
-            except (OSError, SparklogError) as error:
-                return ReadResult(self.log_guard.unreadable(error))
-
-    def _read(self, request: ReadRequest, *, at_least_one_batch: bool, is_retry: bool) -> ReadResult:
-        leader, follower = self._replica.leader, self._replica.follower
-        if self.log_guard.is_offline:
-            return ReadResult(ErrorCode.kafka_storage_error)
-        if follower is not None and request.from_any_replica:
-            return read_as_follower(self.log, follower, request, at_least_one_batch=at_least_one_batch)
-        if leader is None:
-            return ReadResult(self._no_leader(request.current_leader_epoch))
-        error = check_reader(leader, request)
-        if error is not ErrorCode.none:
-            return ReadResult(error)
-        read = read_as_leader(self.log, leader, request, at_least_one_batch=at_least_one_batch)
-        if isinstance(read, ReadResult):
-            return read
-        if request.follower is not None and not is_retry:
-            self.log_guard.apply(
-                leader.on_follower_fetch(
-                    request.follower,
-                    request.follower_epoch,
-                    request.fetch_offset,
-                    self._clock.monotonic_ms(),
-                    request.log_start_offset,
-                )
-            )
-        return leader_result(leader, read=read, aborted=aborted_in(self.log, request, read))
-
-    def closer_replica(
-        self, request: ReadRequest, rack: str, racks: Mapping[BrokerId, str | None]
-    ) -> ReadResult | None:
-        """The answer that sends a consumer in ``rack`` to a follower near it; None if it may read here."""
-        with self.log_guard.lock:
-            leader = self._replica.leader
-            if leader is None or leader.check_epoch(request.current_leader_epoch) is not ErrorCode.none:
-                return None
-            closest = closest_replica(leader, request.fetch_offset, rack, racks)
-            return None if closest is None else leader_result(leader, preferred=closest)
-
-    def is_in_sync(self, follower: BrokerId) -> bool:
-        """Whether we lead, and ``follower`` is in the ISR or about to be."""
-        leader = self._replica.leader
-        return leader is not None and follower in effective_isr(leader.isr)
-
-    def wait_for_more(self, token: int, request: ReadRequest) -> None:
-        """Wake ``token`` when records beyond the fetch offset can be read, or when the answer changes."""
-        with self.log_guard.step:
-            leader, follower = self._replica.leader, self._replica.follower
-            if follower is not None and request.from_any_replica and not self.log_guard.is_offline:
-                self.log_guard.apply(follower.on_fetch_waits(token, request.fetch_offset, request.visibility))
-                return
-            if leader is None:
-                self.log_guard.apply([WakeFetch(token)])
-                return
-            self.log_guard.apply(leader.on_fetch_waits(token, request.fetch_offset, request.visibility))
-
-    def forget_fetch(self, token: int) -> None:
-        with self.log_guard.lock:
-            if (role := self._replica.role) is not None:
-                role.fetches.forget(token)
-
-    def leader_offset(
-        self, current_leader_epoch: int, choose: Callable[[Leader, Log], int | None]
-    ) -> int | ErrorCode:
-        """The offset that ``choose`` names, if this replica leads; its None means OFFSET_NOT_AVAILABLE."""
-        with self.log_guard.step:
-            role = self._replica.leader
-            return offset_of(role, current_leader_epoch, choose, self._replica, self.log_guard)
-
-    def replica_offset(
-        self, current_leader_epoch: int, choose: Callable[[Leader | Follower, Log], int | None]
-    ) -> int | ErrorCode:
-        """As ``leader_offset``, whether this replica leads or follows."""
-        with self.log_guard.step:
-            role = self._replica.role
-            return offset_of(role, current_leader_epoch, choose, self._replica, self.log_guard)
-
-    def epoch_end(self, current_leader_epoch: int, epoch: int) -> tuple[int, int] | ErrorCode:
-        """(largest epoch not above ``epoch``, its end) for OffsetForLeaderEpoch (KIP-279)."""
-        with self.log_guard.lock:
-            leader = self._replica.leader
-            if leader is None:
-                return self._no_leader(current_leader_epoch)
-            error = leader.check_epoch(current_leader_epoch)
-            if error is not ErrorCode.none:
-                return error
-            return self.log.epochs.end_offset_for(epoch, self.log_end_offset)
-
-    # Following
-
-    def fetch_position(self) -> FetchPosition | None:
-        self._flush_if_owed()
-        with self.log_guard.lock:
-            follower = self._replica.follower
-            return None if follower is None or self.log_guard.is_offline else follower.fetch_position()
-
-    def _flush_if_owed(self) -> None:
-        """With ``log.flush.acks=fsync``: flush, because the next fetch reports the flushed offset."""
-        if self._replica.marks.owes_flush:
-            self.log_guard.flush()
-
-    def on_diverging(
-        self, leader_epoch: int, fetch_offset: int, diverging: Diverging, leader_start: int
-    ) -> None:
-        with self.log_guard.step:
-            follower = self._replica.follower
-            if follower is not None and follower.expects(leader_epoch, fetch_offset):
-                self.log_guard.apply(follower.on_diverging(diverging, leader_start))
-
-    def on_fetch_error(self, leader_epoch: int, error: ErrorCode) -> None:
-        with self.log_guard.step:
-            if (follower := self._replica.follower) is not None:
-                self.log_guard.apply(follower.on_fetch_error(error, leader_epoch))
-
-    def on_leader_offsets(
-        self,
-        leader_epoch: int,
-        start: int,
-        end: int,
-        producers: ProducerStates | None = None,
-        history: EarlierHistory | None = None,
-    ) -> None:
-        with self.log_guard.step:
-            follower = self._replica.follower
-            if follower is not None and follower.leader_epoch == leader_epoch:
-                self.log_guard.apply(follower.on_leader_offsets(start, end, producers, history))
-
     # Retention and compaction
 
     def delete_old_segments(self) -> int:
@@ -588,8 +346,3 @@ class Partition:
             if self.log_guard.is_offline or self._replica.role is None:
                 return None
             return look(self.log, self._replica.marks.high_watermark)
-
-    # Details
-
-    def _no_leader(self, current_leader_epoch: int) -> ErrorCode:
-        return no_leader(self._replica, current_leader_epoch, is_offline=self.log_guard.is_offline)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from sparklog.broker.partition.answers import HistoryRead, ReadRequest, ReadResult
+from sparklog.broker.partition.answers import HistoryFound, HistoryRead, HistoryTime, ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.ports import Ports
 from sparklog.broker.throttles import Allowance, ReplicationThrottle
@@ -112,6 +112,18 @@ class FetchPurgatory:
         wait.timer = self._ports.timer.after(limits.wait_max_ms, lambda: self._time_out(wait))
         self._park(wait)
 
+    def find(
+        self,
+        times: Mapping[int, HistoryTime],
+        wait_max_ms: int,
+        finish: Callable[[Mapping[int, HistoryFound]], None],
+    ) -> bool:
+        """As ``HistoryFetches.find``; False at a broker without a remote store, which never finishes."""
+        if self.history is None:
+            return False
+        self.history.find(times, wait_max_ms, finish)
+        return True
+
     def _ask_history(self, wanted: Wanted, limits: FetchLimits, results: Results, answer: Answer) -> bool:
         """Ask the remote store for what only that has, and answer with it; False if there is nothing to
         ask.
@@ -173,11 +185,11 @@ class FetchPurgatory:
                 return
             wait.tokens[token] = index
             self._waits[token] = wait
-        partition.wait_for_more(token, request)
+        partition.reads.wait_for_more(token, request)
         if wait.is_over():
             # It timed out before the partition had the token, which would otherwise never be forgotten.
             self._waits.pop(token, None)
-            partition.forget_fetch(token)
+            partition.reads.forget(token)
 
     def _time_out(self, wait: FetchWait) -> None:
         if wait.answered:
@@ -204,7 +216,7 @@ class FetchPurgatory:
                 continue
             self._waits.pop(token, None)
             partition = wait.wanted[index][1]
-            partition.forget_fetch(token)
+            partition.reads.forget(token)
         self._throttle.count(wait.wanted, wait.results)
         wait.answer(wait.results)
 
@@ -278,11 +290,11 @@ def read_one(
     """Read a partition within ``left`` bytes; no records of it while it is throttled."""
     limited = request if request.max_bytes <= left else request._replace(max_bytes=max(left, 0))
     if allowance is None or not allowance.limits(partition, request):
-        return partition.read(limited, at_least_one_batch=nothing_yet, is_retry=is_retry)
+        return partition.reads.read(limited, at_least_one_batch=nothing_yet, is_retry=is_retry)
     throttled = limited._replace(max_bytes=min(limited.max_bytes, max(allowance.left, 0)))
     # A batch that is larger than what is left goes too, or it never would; the reply's limit still holds.
     may_exceed = throttled.max_bytes > 0
-    result = partition.read(throttled, at_least_one_batch=may_exceed, is_retry=is_retry)
+    result = partition.reads.read(throttled, at_least_one_batch=may_exceed, is_retry=is_retry)
     allowance.left -= result.size_bytes
     return result
 

@@ -202,4 +202,4 @@ class SessionPartitions:
 
 def _forget(left: Iterable[Resting]) -> None:
     for resting in left:
-        resting.partition.forget_fetch(resting.token)
+        resting.partition.reads.forget(resting.token)

@@ -6,7 +6,7 @@ transaction. The batch waits meanwhile, without a thread, and not in this machin
 
     guard = partition.begin_verification(batches)        None: append at once
     ... ask the coordinator, whichever it is ...         refused: answer, append nothing
-    partition.append_as_leader(..., guard=guard)         INVALID_TXN_STATE if the guard is void by then
+    append a batch with its guard                        INVALID_TXN_STATE if the guard is void by then
 
 A *guard* stands for one attempt. It is void once a marker of the producer was appended, because the answer
 of the coordinator may be about the transaction that the marker ended (KAFKA-14402); once the leader epoch

@@ -51,11 +51,15 @@ class Log:
     def __init__(self, *batches, error=ErrorCode.none):
         self.batches = batches
         self.error = error
-        self.reads = []
+        self.offsets_read = []
+
+    @property
+    def reads(self):
+        return self
 
     def read(self, request, *, at_least_one_batch, is_retry=False):
-        self.reads.append(request.fetch_offset)
-        if self.error is not ErrorCode.none and len(self.reads) > 1:
+        self.offsets_read.append(request.fetch_offset)
+        if self.error is not ErrorCode.none and len(self.offsets_read) > 1:
             return ReadResult(self.error)
         given, size = [], 0
         for batch in self.batches:
@@ -131,13 +135,13 @@ def test_a_read_of_batches_without_messages_goes_on_behind_them(form):
     log = Log(without_messages(0, 10), control(10), without_messages(11, 9), records(20, b"u"))
     result = take(OldReader(form, LARGE), log, offset=3, max_bytes=61)
     assert rows_of(result) == [(20, b"u")]
-    assert log.reads == [3, 10, 11, 20]
+    assert log.offsets_read == [3, 10, 11, 20]
 
 
 def test_at_the_end_of_the_log_there_is_nothing():
     log = Log(control(0))
     result = take(OldReader(1, LARGE), log)
-    assert (result.parts, result.error, log.reads) == ((), ErrorCode.none, [0, 1])
+    assert (result.parts, result.error, log.offsets_read) == ((), ErrorCode.none, [0, 1])
 
 
 def test_an_error_behind_batches_without_messages_is_told():

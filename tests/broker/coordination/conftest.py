@@ -6,10 +6,11 @@ from types import SimpleNamespace
 import pytest
 
 from sparklog.broker.coordination.coordinators import CoordinatorShards
+from sparklog.broker.internal_append import InternalAppends
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.partition.answers import ReadRequest
 from sparklog.broker.ports import Ports
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.replicas.replica_parts import ReplicaParts
 from sparklog.core.controller.state import znodes
 from sparklog.core.group.requests import OffsetCommit, OffsetFetch, OffsetToCommit
 from sparklog.model.cluster import PartitionState
@@ -93,12 +94,22 @@ class Coordinated:
         config = BrokerConfig.parse({name.replace("_", "."): value for name, value in settings.items()})
         ports = Ports(clock=clock, timer=self.timer, executor=AtOnce(), new_guard=NoLock)
         nothing = SimpleNamespace(start=lambda *_: None, stop=lambda *_: None, propose=lambda *_: None)
-        self.replicas = ReplicaManager(
+        self.parts = ReplicaParts.compose(
             BrokerId(1), config, OneLogDirs(folder, clock), ports, fetchers=nothing, proposals=nothing
         )
-        self.replicas.broker_epoch = BrokerEpoch(10)
+        self.parts.fence.broker_epoch = BrokerEpoch(10)
+        self.replicas = self.parts.table
         self.metadata = MetadataCache(NoLock())
-        self.coordinators = CoordinatorShards(self.replicas, self.metadata, ports, zookeeper)
+        self.coordinators = CoordinatorShards(
+            BrokerId(1),
+            self.replicas,
+            InternalAppends(self.replicas, self.parts.waits.appends, clock),
+            self.parts.settings,
+            self.parts.leadership,
+            self.metadata,
+            ports,
+            zookeeper,
+        )
         self.coordinators.start(self.loops, self.loops)
         self.pushes = 0
         self.publish(place.topic, "events")
@@ -139,7 +150,7 @@ class Coordinated:
         )  # fmt: skip
         self.decide(**{"leader": leader, "epoch": epoch, **in_zookeeper})
         configs = {"cleanup.policy": "compact", "min.insync.replicas": str(min_isr)}
-        return self.replicas.become(self.place, TOPIC_ID, state, configs, is_new=False)
+        return self.parts.roles.become(self.place, TOPIC_ID, state, configs, is_new=False)
 
     def decide(self, leader=1, epoch=1, topic_id=TOPIC_ID):
         """What ZooKeeper says of the partition."""
@@ -166,7 +177,7 @@ class Coordinated:
         epoch = self.partition.leader_epoch
         offset = self.partition.log_end_offset if offset is None else offset
         request = ReadRequest(offset, BYTES_MAX, epoch, -1, BrokerId(2), BrokerEpoch(20))
-        return self.partition.read(request, at_least_one_batch=True)
+        return self.partition.reads.read(request, at_least_one_batch=True)
 
     # The loops' part
 

@@ -6,7 +6,8 @@ import pytest
 
 from sparklog.broker.coordination import last_values, loading
 from sparklog.broker.coordination.loading import Loads
-from sparklog.broker.internal_append import InternalBatch, append_internally
+from sparklog.broker.internal_append import InternalAppends, InternalBatch
+from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.core.coordinator.actions import StateRecord
 from sparklog.core.coordinator.shard import Phase
 from sparklog.core.group.records import OffsetKey, OffsetValue
@@ -37,7 +38,9 @@ def write(coordinated, *records, **producer):
         topic_partition=COORDINATED, leader_epoch=coordinated.partition.leader_epoch, records=records,
         max_bytes=BYTES_MAX, **producer,
     )  # fmt: skip
-    append_internally(coordinated.replicas, [batch], 1_000, lambda results: None)
+    InternalAppends(coordinated.replicas, coordinated.parts.waits.appends, coordinated.clock).run(
+        [batch], 1_000, lambda results: None
+    )
 
 
 @pytest.fixture
@@ -224,7 +227,8 @@ def write_marker(coordinated, producer_id, *, is_commit):
     batch = build_marker(
         TransactionEnd(is_commit, coordinator_epoch=0), producer_id=producer_id, producer_epoch=0, now_ms=0
     )
-    written = coordinated.partition.append_as_leader(batch, split(batch), -1, 1, origin=COORDINATOR)
+    request = AppendRequest(batch, split(batch), -1, COORDINATOR)
+    written = coordinated.partition.leader_append.append(request, 1)
     assert written.error is ErrorCode.none
 
 

@@ -430,16 +430,16 @@ def test_a_caught_up_follower_outside_the_isr_is_proposed(members, batch) -> Non
 def test_a_partition_whose_part_of_a_reply_fails_backs_off_alone(members, batch) -> None:
     start(members)
     members[1].produce(batch())
-    follower = members[2].partition
-    take_over = follower.append_as_follower
+    follower = members[2].partition.follower_append
+    take_over = follower.append
 
     def broken(*_args, **_named):
         raise ValueError("a bug")
 
-    follower.append_as_follower = broken
+    follower.append = broken
     assert members[2].fetch_once() == 0
     assert members[2].fetch_once() > 0
-    follower.append_as_follower = take_over
+    follower.append = take_over
     members[2].clock.now_ms += 1_000
     members[2].fetch_once()
     assert ends(members) == [1, 1]
@@ -469,9 +469,9 @@ def test_an_idle_partition_is_asked_for_its_position_once(members, batch, monkey
     members[1].produce(batch(3))
     for _ in range(2):
         members[2].fetch_once()
-    partition, asked = members[2].partition, []
-    position = partition.fetch_position
-    monkeypatch.setattr(partition, "fetch_position", lambda: asked.append(position()) or asked[-1])
+    following, asked = members[2].partition.follower_append, []
+    position = following.fetch_position
+    monkeypatch.setattr(following, "fetch_position", lambda: asked.append(position()) or asked[-1])
     members[1].answer = lambda _: FetchResponse()  # nothing new
     for _ in range(3):
         members[2].fetch_once()

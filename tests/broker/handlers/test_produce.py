@@ -58,17 +58,17 @@ def test_internal_topics_are_closed_to_clients(leading, topic):
 
 
 def test_a_bug_in_one_partition_closes_the_connection_and_leaves_nothing_waiting(leading):
-    replicas = leading.server.body.replicas
-    partition = replicas.partitions()[0]
-    append = partition.append_as_leader
+    body = leading.server.body
+    partition = body.replicas.partitions()[0]
+    append = partition.leader_append.append
 
     def append_and_fail(*arguments, **options):
         append(*arguments, **options)
         raise KeyError("a bug")
 
-    partition.append_as_leader = append_and_fail
+    partition.leader_append.append = append_and_fail
     leading.lead(leader_epoch=1, isr=[1, 2])
     with pytest.raises(ConnectionError):
         produce(leading, "quakes")
-    assert len(replicas.appends) == 0
+    assert len(body.context.appends) == 0
     assert len(partition._replica.leader.produces) == 0

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
@@ -51,9 +52,8 @@ class Transactional:
 
     def _append(self, batch) -> None:
         records = bytearray(batch)
-        result = self.partition.append_as_leader(
-            records, split(records), 1, 1, origin=AppendOrigin.COORDINATOR
-        )
+        request = AppendRequest(records, split(records), 1, AppendOrigin.COORDINATOR)
+        result = self.partition.leader_append.append(request, 1)
         assert result.error is ErrorCode.none
 
     def fetch(self, offset=0, *, isolation_level=1, version=None):

@@ -5,12 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from sparklog.broker.current_settings import CurrentSettings
 from sparklog.broker.handlers import update_metadata
 from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.metadata.metadata_cache import MetadataCache
-from sparklog.model.config import BrokerConfig, DynamicConfigs
-from sparklog.model.errors import ErrorCode
+from sparklog.broker.replicas.controller_fence import ControllerFence
+from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerEpoch, BrokerId
 from sparklog.wire.messages.control.update_metadata import (
     UpdateMetadataBroker,
@@ -23,15 +24,8 @@ OWN_EPOCH = BrokerEpoch(30)
 REFUSED, LOST = ConnectionRefusedError("nobody listens"), ConnectionResetError("reset")
 
 
-class Replicas:
-    """No replicas, of a broker that is registered."""
-
-    knows_its_epoch = True
-    settings = SimpleNamespace(dynamic=DynamicConfigs({}, {}))
-    config = BrokerConfig()
-
-    def accept_controller(self, controller_epoch, broker_epoch):
-        return ErrorCode.none
+class Roles:
+    """Roles of a broker without replicas."""
 
     def make_way(self, names):
         pass
@@ -44,13 +38,16 @@ class Broker:
     """Broker 3, which hears of brokers; the epoch of broker N is 10 N."""
 
     def __init__(self):
-        clock = ManualClock()
+        clock, fence = ManualClock(), ControllerFence(threading.Lock())
+        fence.broker_epoch = OWN_EPOCH
         self.context = SimpleNamespace(
             broker_id=BrokerId(3),
             metadata=MetadataCache(threading.Lock()),
             departed_brokers=DepartedBrokers(clock),
             doubted_leaders=DoubtedLeaders(clock),
-            replicas=Replicas(),
+            roles=Roles(),
+            settings=CurrentSettings(BrokerConfig()),
+            fence=fence,
         )
 
     def hear(self, *live, ended=(), controller_epoch=1):

@@ -38,10 +38,11 @@ class FakeBroker:
             registered=self.registered,
             reports=SimpleNamespace(withdrawal=self.withdrawal),
         )
-        self.replicas = SimpleNamespace(
-            close=self.close_logs, stop_serving=lambda why: self.step("give up roles")
+        self.parts = SimpleNamespace(chores=SimpleNamespace(close=self.close_logs))
+        self.context = SimpleNamespace(
+            producer_ids=SimpleNamespace(look_ahead=lambda epoch: None),
+            roles=SimpleNamespace(stop_serving=lambda why: self.step("give up roles")),
         )
-        self.context = SimpleNamespace(producer_ids=SimpleNamespace(look_ahead=lambda epoch: None))
         monkeypatch.setattr(broker_life, "read_or_create_cluster_id", lambda zookeeper: "a-cluster")
         monkeypatch.setattr(broker_life, "open_directories", lambda *_: self.step("open logs") or self)
         monkeypatch.setattr(broker_life.BrokerBody, "compose", lambda *_: self.step("compose") or self)

@@ -80,9 +80,9 @@ def test_a_parked_fetch_is_answered_by_the_next_produce(broker) -> None:
     other = Harness(broker.server)
     waiter = threading.Thread(target=lambda: answers.append(other.fetch(wait_ms=TIMEOUT_MS)))
     waiter.start()
-    replicas = broker.server.body.replicas
+    context = broker.server.body.context
     deadline = threading.Event()
-    while not len(replicas.fetches):
+    while not len(context.fetches):
         deadline.wait(0.005)
     broker.produce(b"a")
     waiter.join(TIMEOUT_MS / 1_000)
@@ -185,7 +185,8 @@ def test_what_waits_behind_a_request_that_waits_for_long_is_still_behind_what_wa
     """It is here when that one is answered, however long that takes: requests are counted, not time."""
     broker.lead()
     refuse_a_batch(broker)
-    broker.server.body.replicas.clock = SimpleNamespace(monotonic_ms=lambda: 10**9, wall_ms=lambda: 1_000)
+    later = SimpleNamespace(monotonic_ms=lambda: 10**9, wall_ms=lambda: 1_000)
+    object.__setattr__(broker.server.body.context, "clock", later)
     assert broker.produce(batch=numbered(1)).error_code is ErrorCode.not_enough_replicas
 
 
@@ -193,14 +194,14 @@ def test_a_batch_that_is_wrong_in_itself_is_not_awaited_again(broker) -> None:
     broker.lead()
     two = numbered(0) * 2
     assert broker.produce(batch=two).error_code is ErrorCode.invalid_record
-    assert not broker.server.body.replicas._refusals.connections
+    assert not broker.server.body.parts.refusals._refusing.connections
 
 
 def test_a_name_that_no_topic_can_have_takes_no_memory(broker) -> None:
     data = ProducePartition(index=0, records=numbered(0))
     topic = ProduceTopic(name="q" * (TOPIC_NAME_LENGTH_MAX + 1), partition_data=[data])
     broker.call(ProduceRequest(acks=-1, topic_data=[topic]))
-    assert not broker.server.body.replicas._refusals.connections
+    assert not broker.server.body.parts.refusals._refusing.connections
 
 
 def test_a_rotten_arrow_batch_is_not_given_to_a_kafka_client_as_sound_records(broker) -> None:
@@ -474,9 +475,9 @@ def test_a_fenced_broker_serves_nobody_although_its_stop_takes_long(broker, monk
             ],
         )
     )
-    replicas = broker.server.body.replicas
+    context = broker.server.body.context
     pause, may_stop = threading.Event(), threading.Event()
-    while not len(replicas.fetches):
+    while not len(context.fetches):
         pause.wait(0.005)
     stop_chores = broker.server.process.stop_chores
     monkeypatch.setattr(broker.server.process, "stop_chores", lambda: (may_stop.wait(20), stop_chores()))
@@ -532,11 +533,11 @@ def test_a_produce_that_waits_for_followers_does_not_keep_its_bytes(broker) -> N
     topic = ProduceTopic(name="quakes", partition_data=[ProducePartition(index=0, records=records)])
     other = Harness(broker.server)
     other.connection.send(ProduceRequest(acks=-1, timeout_ms=10 * TIMEOUT_MS, topic_data=[topic]))
-    replicas = broker.server.body.replicas
+    context = broker.server.body.context
     pause = threading.Event()
-    while not len(replicas.appends) or any(map(holds_bytes, gc.get_objects())):
+    while not len(context.appends) or any(map(holds_bytes, gc.get_objects())):
         pause.wait(0.01)
-    assert len(replicas.appends) == 1, "answered before its bytes were let go"
+    assert len(context.appends) == 1, "answered before its bytes were let go"
     other.connection.close()
 
 

@@ -46,10 +46,10 @@ def test_the_only_replica_in_sync_leads_with_a_corrupt_log_and_serves_what_can_b
     corrupt(harness)
     assert harness.told(leader=1, epoch=2, isr=(1,), replicas=(1,)) is ErrorCode.none
     assert harness.log.corruption is not None
-    whole = harness.partition.read(ReadRequest(0, 10_000), at_least_one_batch=True)
+    whole = harness.partition.reads.read(ReadRequest(0, 10_000), at_least_one_batch=True)
     assert (whole.error, whole.high_watermark) == (ErrorCode.none, 5)
     assert whole.size_bytes > 0
-    beyond = harness.partition.read(ReadRequest(5, 10_000), at_least_one_batch=True)
+    beyond = harness.partition.reads.read(ReadRequest(5, 10_000), at_least_one_batch=True)
     assert beyond.error is ErrorCode.corrupt_message
     refused = harness.produce(batch())
     assert refused.error is ErrorCode.kafka_storage_error
@@ -121,7 +121,7 @@ def test_the_only_replica_in_sync_keeps_a_batch_that_rotted_and_serves_all_other
     harness.partition.check_log(5)
     assert HandOver() not in harness.taken()
     reads = {
-        offset: harness.partition.read(ReadRequest(offset, 10_000), at_least_one_batch=True)
+        offset: harness.partition.reads.read(ReadRequest(offset, 10_000), at_least_one_batch=True)
         for offset in (0, 10, 14, 15)
     }
     assert [one.error for one in reads.values()] == [

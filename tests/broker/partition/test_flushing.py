@@ -33,7 +33,7 @@ def pair(members):
     """Brokers 1 and 2 in fsync mode; 1 leads. Flushes of a leader wait in ``workers``."""
     for member in members.values():
         member.workers = Workers()
-        member.replicas._flusher = Flusher(member.workers, threading.Lock)
+        object.__setattr__(member.parts.effects, "flusher", Flusher(member.workers, threading.Lock))
         member.become(1, 1)
         marks = member.partition._replica.marks
         marks.flushed_offset = 0
@@ -59,7 +59,7 @@ def test_a_follower_flushes_before_it_claims_an_offset(pair, batch):
     fetch(pair, rounds=1)
     assert pair[2].partition.log_end_offset == 3
     assert pair[2].partition.log.recovery_point == 0
-    assert pair[2].partition.fetch_position().fetch_offset == 3
+    assert pair[2].partition.follower_append.fetch_position().fetch_offset == 3
     assert pair[2].partition.log.recovery_point == 3
 
 
@@ -67,8 +67,8 @@ def test_a_follower_whose_fsync_fails_claims_nothing(pair, batch, monkeypatch):
     pair[1].produce(batch(3))
     fetch(pair, rounds=1)
     monkeypatch.setattr(Flush, "run", of_this_thread(Flush.run, failing))
-    pair[2].replicas._log_dirs.home_of = lambda _tp: None
-    assert pair[2].partition.fetch_position() is None
+    pair[2].parts.log_dirs.home_of = lambda _tp: None
+    assert pair[2].partition.follower_append.fetch_position() is None
     assert pair[2].partition.is_offline
 
 
@@ -102,7 +102,7 @@ def test_a_flush_that_a_truncation_overtook_vouches_for_nothing(pair, batch):
     replica, log = pair[1].partition._replica, pair[1].partition.log
     generation = replica.generation
     pair[1].become(2, 2)
-    pair[1].partition.on_leader_offsets(2, 0, 1)
+    pair[1].partition.follower_append.on_leader_offsets(2, 0, 1)
     assert (replica.generation > generation, log.log_end_offset) == (True, 0)
     assert replica.on_flushed(3, generation, 0) == []
     assert replica.marks.flushed_offset == 0

@@ -58,7 +58,7 @@ class Transactional:
     def read(self, offset: int = 0, max_bytes: int = 1 << 20):
         """What a read-committed consumer gets: its bases, the aborted transactions, the end of the stable."""
         request = ReadRequest(offset, max_bytes, read_committed=True, from_any_replica=True)
-        result = self.partition.read(request, at_least_one_batch=True)
+        result = self.partition.reads.read(request, at_least_one_batch=True)
         assert result.error is ErrorCode.none
         bases = [header.base_offset for _, header in split(read_parts(result.parts))]
         return bases, list(result.aborted), result.last_stable_offset
@@ -104,7 +104,7 @@ def test_a_parked_read_committed_fetch_is_woken_by_the_last_stable_offset(leader
     leader.write(7)
     leader.replicate()
     leader.harness.taken()
-    leader.partition.wait_for_more(30, ReadRequest(0, 1 << 20, read_committed=True))
+    leader.partition.reads.wait_for_more(30, ReadRequest(0, 1 << 20, read_committed=True))
     leader.write(8)
     leader.replicate()
     assert WakeFetch(30) not in leader.harness.taken()
@@ -120,7 +120,7 @@ def test_a_follower_serves_read_committed_consumers_by_its_own_log_and_watermark
     leader.replicate()
     leader.harness.told(leader=2, epoch=5)
     assert leader.read() == ([0], [AbortedTransaction(7, 0, 3, 2)], 2)
-    leader.partition.wait_for_more(31, ReadRequest(2, 100, read_committed=True, from_any_replica=True))
+    leader.partition.reads.wait_for_more(31, ReadRequest(2, 100, read_committed=True, from_any_replica=True))
     end = build_marker(TransactionEnd(False, 0), producer_id=8, producer_epoch=0, now_ms=1_000)
     stamp(end, 0, 4, 5)
     assert take_over(leader.partition, bytes(end), leader_epoch=5, fetch_offset=4, high_watermark=4)
@@ -154,7 +154,7 @@ class TestVerification:
         return leader.harness.produce(batch, guard=guard).error
 
     def begin(self, leader, batch: bytearray):
-        return leader.partition.begin_verification(batch, split(batch))
+        return leader.partition.leader_append.begin_verification(batch, split(batch))
 
     def test_a_first_batch_needs_a_guard_and_the_next_needs_none(self, leader) -> None:
         first, second = leader.batch(7, 0), leader.batch(7, 1)

@@ -33,7 +33,7 @@ class Marked(Transactional):
             )
             for producer_id, commits, changes in markers
         ]
-        appended = self.partition.append_markers(built, token, connection=connection)
+        appended = self.partition.leader_append.append_markers(built, token, connection=connection)
         return appended.each(appended.together, len(built))
 
 
@@ -170,7 +170,7 @@ def test_members_of_a_write_are_forgotten_with_their_markers_and_their_guards_ar
     results = leader.mark_together(*[marker(one, commits=one != members[7]) for one in members])
     assert told(results) == [("none", 200 + number) for number in range(200)]
     assert leader.partition.log.producers.producers == {}
-    guard = leader.partition.begin_verification(late, split(late))
+    guard = leader.partition.leader_append.begin_verification(late, split(late))
     leader.mark_together(marker(members[3]))
     assert leader.harness.produce(late, guard=guard).error is ErrorCode.invalid_txn_state
     leader.replicate()

@@ -305,7 +305,7 @@ def test_a_follower_takes_over_a_reply_byte_for_byte_with_the_leaders_watermark(
     assert harness.taken() == [StartFetching(BrokerId(2), LeaderEpoch(3))]
     records = batch(4)
     records[0:16] = (100 - 100).to_bytes(8, "big") + records[8:12] + (3).to_bytes(4, "big")
-    took = harness.partition.append_as_follower(
+    took = harness.partition.follower_append.append(
         records,
         split(records),
         leader_epoch=3,
@@ -321,7 +321,7 @@ def test_a_follower_takes_over_a_reply_byte_for_byte_with_the_leaders_watermark(
 def test_a_reply_to_an_earlier_question_is_dropped(harness) -> None:
     harness.told(leader=2, epoch=3)
     records = batch()
-    took = harness.partition.append_as_follower(
+    took = harness.partition.follower_append.append(
         records,
         split(records),
         leader_epoch=2,
@@ -339,9 +339,9 @@ def test_a_deposed_leader_truncates_where_its_log_parts_from_the_new_leaders(har
     harness.produce(batch(5))
     harness.produce(batch(5))
     harness.told(leader=2, epoch=2)
-    position = harness.partition.fetch_position()
+    position = harness.partition.follower_append.fetch_position()
     assert (position.fetch_offset, position.last_fetched_epoch) == (10, 1)
-    harness.partition.on_diverging(2, 10, Diverging(1, 5), 0)
+    harness.partition.follower_append.on_diverging(2, 10, Diverging(1, 5), 0)
     assert harness.partition.log_end_offset == 5
 
 
@@ -359,7 +359,7 @@ def test_a_diverging_fetch_gets_no_records_and_does_not_count_as_progress(harnes
 def test_a_parked_fetch_of_a_partition_without_a_leader_is_woken_to_hear_so(harness) -> None:
     harness.told(leader=2, epoch=1)
     harness.taken()
-    harness.partition.wait_for_more(8, ReadRequest(0, 100))
+    harness.partition.reads.wait_for_more(8, ReadRequest(0, 100))
     assert harness.taken() == [WakeFetch(8)]
 
 
@@ -471,7 +471,7 @@ def test_a_read_that_had_to_write_an_index_anew_and_could_not_takes_the_partitio
     if ask == "fetch":
         assert harness.follower_fetches(0).error is ErrorCode.kafka_storage_error
     else:
-        asked = harness.partition.leader_offset(-1, lambda _leader, log: log.offset_for_timestamp(0))
+        asked = harness.partition.reads.leader_offset(-1, lambda _leader, log: log.offset_for_timestamp(0))
         assert asked is ErrorCode.kafka_storage_error
     assert harness.partition.is_offline
     assert harness.taken()[-1].is_suspect
@@ -587,7 +587,7 @@ def test_a_range_that_cannot_be_read_is_answered_with_an_error(harness, trouble,
 
     harness.log.read = broken
     assert harness.consumer_fetches(0).error is error
-    assert harness.partition.leader_offset(-1, broken) is error
+    assert harness.partition.reads.leader_offset(-1, broken) is error
     assert harness.produce(batch(), acks=1).error is ErrorCode.none
 
 

@@ -37,7 +37,7 @@ def delete(member, offset, live=LIVE, timeout_ms=1_000):
     answers = []
     partition = member.partition
     share = Share(TP, partial(partition.delete_records, offset, live), partition.forget_deletion)
-    member.replicas.deletions.run([share], timeout_ms, lambda results: answers.extend(results.values()))
+    member.parts.waits.deletions.run([share], timeout_ms, lambda results: answers.extend(results.values()))
     return answers
 
 
@@ -48,7 +48,7 @@ def test_the_leaders_log_start_rises_and_the_answer_waits_for_the_follower(pair)
     assert (pair[2].partition.log_start_offset, answers) == (12, [])
     fetch(pair, rounds=1)
     assert answers == [DeletionResult(ErrorCode.none, 12)]
-    assert len(pair[1].replicas.deletions) == 0
+    assert len(pair[1].parts.waits.deletions) == 0
 
 
 @pytest.mark.bug("B47")
@@ -58,8 +58,8 @@ def test_a_log_start_above_the_recovery_point_is_flushed_before_checkpoints(pair
     assert not pair[1].partition.log_guard.should_flush_before_checkpoint
     delete(pair[1], 12)
     assert (log.recovery_point, pair[1].partition.log_guard.should_flush_before_checkpoint) == (0, True)
-    pair[1].replicas._log_dirs.checkpoint_recovery_points = lambda: None
-    pair[1].replicas.checkpoint_recovery_points()
+    pair[1].parts.log_dirs.checkpoint_recovery_points = lambda: None
+    pair[1].parts.chores.checkpoint_recovery_points()
     assert log.recovery_point == 30
     assert not pair[1].partition.log_guard.should_flush_before_checkpoint
 
@@ -103,7 +103,7 @@ def test_a_follower_deletes_nothing(pair):
 def test_nobody_waits_for_a_replica_whose_broker_is_dead(pair):
     assert delete(pair[1], 12, live=(1,)) == [DeletionResult(ErrorCode.none, 12)]
     answers = delete(pair[1], 15)
-    pair[1].replicas.on_live_brokers({1})
+    pair[1].parts.roles.on_live_brokers({1})
     assert answers == [DeletionResult(ErrorCode.none, 15)]
 
 

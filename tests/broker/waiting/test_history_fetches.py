@@ -53,7 +53,7 @@ def leader(members, batch, store):
         leader.produce(batch(10))
         leader.partition.log.roll()
     assert leader.partition.delete_local_segments(30, leader.partition.log.generation) == 3
-    leader.replicas.fetches.history = HistoryFetches(leader.replicas._ports, store, 700)
+    leader.parts.waits.fetches.history = HistoryFetches(leader.ports, store, 700)
     return leader
 
 
@@ -61,7 +61,7 @@ def fetch(leader, offset, *, wait_max_ms=500, bytes_max=1 << 20, **request):
     """Answers appear in the returned list."""
     answers = []
     wanted = [(TP, leader.partition, ReadRequest(offset, 1 << 20, **request))]
-    leader.replicas.fetches.fetch(wanted, FetchLimits(wait_max_ms, 1, bytes_max), answers.append)
+    leader.parts.waits.fetches.fetch(wanted, FetchLimits(wait_max_ms, 1, bytes_max), answers.append)
     return answers
 
 
@@ -177,7 +177,7 @@ def test_a_follower_near_the_consumer_reads_the_store_too(leader, members, store
     follower.become(1, 1, isr=(1,), min_isr=1)
     for _ in range(4):
         follower.fetch_once()
-    follower.replicas.fetches.history = HistoryFetches(follower.replicas._ports, store, 700)
+    follower.parts.waits.fetches.history = HistoryFetches(follower.ports, store, 700)
     answers = fetch(follower, 12, from_any_replica=True)
     store.answer()
     assert told(answers) == [(ErrorCode.none, 50)]
@@ -204,7 +204,7 @@ def fetch_two(leader, offsets, bytes_max):
         (name, leader.partition, ReadRequest(offset, 1 << 20))
         for name, offset in zip((OTHER, TP), offsets, strict=True)
     ]
-    leader.replicas.fetches.fetch(wanted, FetchLimits(500, 1, bytes_max), answers.append)
+    leader.parts.waits.fetches.fetch(wanted, FetchLimits(500, 1, bytes_max), answers.append)
     return answers
 
 
@@ -246,7 +246,7 @@ def list_offsets(leader, *timestamps, replica_id=-1):
     call = SimpleNamespace(
         version=8,
         partition=leader.replicas.find,
-        broker=SimpleNamespace(replicas=leader.replicas),
+        broker=SimpleNamespace(fetches=leader.parts.waits.fetches),
         reply=reply,
         carefully=lambda act: act(),
     )
@@ -290,6 +290,6 @@ def test_a_search_by_time_asks_no_store_if_all_is_on_disk(leader, store) -> None
 
 
 def test_a_broker_without_a_store_answers_empty_and_asks_nobody(leader, store) -> None:
-    leader.replicas.fetches.history = None
+    leader.parts.waits.fetches.history = None
     answers = fetch(leader, 12, wait_max_ms=0)
     assert told(answers) == [(ErrorCode.none, 0)]

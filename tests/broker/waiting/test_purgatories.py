@@ -20,7 +20,7 @@ def fetch(member, offset=0, *, wait_max_ms=500, bytes_min=1, bytes_max=1 << 20):
     """Answers appear in the returned list."""
     answers = []
     wanted = [(TP, member.partition, ReadRequest(offset, 1 << 20))]
-    member.replicas.fetches.fetch(wanted, FetchLimits(wait_max_ms, bytes_min, bytes_max), answers.append)
+    member.parts.waits.fetches.fetch(wanted, FetchLimits(wait_max_ms, bytes_min, bytes_max), answers.append)
     return answers
 
 
@@ -44,7 +44,7 @@ def test_a_parked_fetch_is_woken_by_a_produce_and_its_deadline_forgotten(leader,
     leader.produce(batch())
     assert sizes(answers) == [81]
     assert leader.timer.waiting == []
-    assert len(leader.replicas.fetches) == 0
+    assert len(leader.parts.waits.fetches) == 0
 
 
 def test_a_parked_fetch_waits_on_until_it_has_its_minimum_of_bytes(leader, batch) -> None:
@@ -64,7 +64,7 @@ def test_a_deadline_answers_with_what_there_is_and_only_once(leader, batch) -> N
     leader.produce(batch())
     leader.produce(batch())
     assert len(answers) == 1
-    assert len(leader.replicas.fetches) == 0
+    assert len(leader.parts.waits.fetches) == 0
 
 
 @pytest.mark.scenario("S40")
@@ -96,7 +96,7 @@ def test_a_produce_that_nobody_replicates_times_out_and_its_data_stays(members, 
     assert members[1].partition.log_end_offset == 1
     members[1].become(1, 2, isr=(1,), replicas=(1, 2), min_isr=1)
     assert len(answers) == 1
-    assert len(members[1].replicas.appends) == 0
+    assert len(members[1].parts.waits.appends) == 0
 
 
 def test_below_min_isr_nothing_is_appended(members, batch) -> None:
@@ -108,14 +108,14 @@ def test_below_min_isr_nothing_is_appended(members, batch) -> None:
 
 def test_a_fetch_whose_time_runs_out_while_it_is_being_parked_leaves_no_token_behind(leader) -> None:
     partition = leader.partition
-    park = partition.wait_for_more
+    park = partition.reads.wait_for_more
 
     def park_late(token, request):
         leader.timer.fire()
         park(token, request)
 
-    partition.wait_for_more = park_late
+    partition.reads.wait_for_more = park_late
     answers = fetch(leader)
     assert sizes(answers) == [0]
-    assert len(leader.replicas.fetches) == 0
+    assert len(leader.parts.waits.fetches) == 0
     assert len(partition._replica.leader.fetches) == 0

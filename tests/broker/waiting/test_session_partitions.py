@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from sparklog.broker.handlers import fetch
+from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.broker.waiting.session_partitions import REST_MAX_MS, rest_max_ms
 from sparklog.core.replication.isr import committed_isr
 from sparklog.core.replication.leader import IsrReply
@@ -38,7 +39,7 @@ class Follower:
 
     def _watch(self) -> None:
         for partition in self.leader.replicas.partitions():
-            partition.read = self._watched(partition, partition.read)
+            partition.reads.read = self._watched(partition, partition.reads.read)
 
     def _watched(self, partition, read):
         def watched(request, **named):
@@ -78,7 +79,13 @@ class Follower:
         replicas = self.leader.replicas
         return SimpleNamespace(
             version=15,
-            broker=SimpleNamespace(replicas=replicas, config=BrokerConfig()),
+            broker=SimpleNamespace(
+                replicas=replicas,
+                config=BrokerConfig(),
+                fetches=self.leader.parts.waits.fetches,
+                fetch_sessions=self.leader.parts.waits.fetch_sessions,
+                fetches_in_progress=self.leader.parts.waits.fetches_in_progress,
+            ),
             context=SimpleNamespace(received_ms=self.leader.clock.monotonic_ms()),
             partition=replicas.find,
             carefully=lambda work: work(),
@@ -106,7 +113,7 @@ def become(leader, epoch=1, isr=(1, FOLLOWER)) -> None:
             leader=BrokerId(1), leader_epoch=LeaderEpoch(epoch), isr=tuple(map(BrokerId, isr)),
             replicas=tuple(map(BrokerId, sorted({1, FOLLOWER, *isr}))),
         )  # fmt: skip
-        leader.replicas.become(TopicPartition("quakes", number), TOPIC_ID, state, {}, is_new=True)
+        leader.parts.roles.become(TopicPartition("quakes", number), TOPIC_ID, state, {}, is_new=True)
 
 
 def partition(leader, number):
@@ -114,7 +121,7 @@ def partition(leader, number):
 
 
 def append(leader, number, records) -> None:
-    result = partition(leader, number).append_as_leader(records, split(records), 1, 0)
+    result = partition(leader, number).leader_append.append(AppendRequest(records, split(records), 1), 0)
     assert result.error is ErrorCode.none
 
 
@@ -159,7 +166,7 @@ def test_records_while_no_fetch_waits_are_read_by_the_next(leader, follower, bat
 
 
 def test_records_between_a_fetchs_reads_and_its_wait_answer_it(leader, follower, batch) -> None:
-    first = partition(leader, 0)
+    first = partition(leader, 0).reads
     read = first.read
 
     def read_and_append(request, **named):
@@ -176,7 +183,7 @@ def test_records_between_a_fetchs_reads_and_its_wait_answer_it(leader, follower,
 def test_a_change_that_meets_an_answer_on_its_way_is_not_lost(leader, follower, batch) -> None:
     """The token is taken by a wake that finds its fetch answered, before the partition is put to rest."""
     follower.fetch(0)
-    sessions = leader.replicas.fetch_sessions
+    sessions = leader.parts.waits.fetch_sessions
     (session,) = sessions._sessions.values()
     rest = session.partitions.rest
 
@@ -234,7 +241,9 @@ def test_an_idle_partition_that_wakes_loses_a_follower_that_is_gone(leader, foll
 
 def test_a_partition_whose_leader_resigns_wakes_with_the_reason(leader, follower) -> None:
     follower.fetch(0)
-    partition(leader, 2).stop("a test")
+    stopped = partition(leader, 2)
+    stopped.stop("a test")
+    stopped.log_guard.deliver()
     assert follower.news()[2][0] is ErrorCode.not_leader_or_follower
 
 
@@ -291,7 +300,7 @@ def test_the_end_of_a_session_leaves_no_wait_behind(leader, follower) -> None:
     follower.epoch = -1
     follower.fetch(wait_max_ms=0)
     assert [waits(leader, number) for number in range(PARTITIONS)] == [0, 0, 0, 0]
-    assert leader.replicas.fetch_sessions.by_token == {}
+    assert leader.parts.waits.fetch_sessions.by_token == {}
 
 
 def test_a_fetch_that_outlives_its_session_puts_nothing_to_rest(leader, follower, batch) -> None:

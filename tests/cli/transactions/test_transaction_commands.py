@@ -10,6 +10,7 @@ from typing import Any
 import confluent_kafka
 import pytest
 
+from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
 from sparklog.client import offsets
 from sparklog.client.coordinator import Coordinator
@@ -92,9 +93,8 @@ class World:
         leader = self.cluster.wait_for_leader(self.topic, 1)
         partition = self.cluster.brokers[leader].body.replicas.get(TopicPartition(self.topic, 1))
         records = bytearray(batch)
-        result = partition.append_as_leader(
-            records, split(records), ACKS_ALL, 2**40, origin=AppendOrigin.COORDINATOR
-        )
+        request = AppendRequest(records, split(records), ACKS_ALL, AppendOrigin.COORDINATOR)
+        result = partition.leader_append.append(request, 2**40)
         assert result.error is ErrorCode.none
         until(lambda: partition.high_watermark >= result.end_offset, str(partition))
 

@@ -164,7 +164,9 @@ class Cluster:
         if broker is not None and broker.body is not None and broker.process.is_alive:
             body = broker.body
             broker.machine.disk.is_looked_at = True
-            self.witness.look_at(broker.machine.broker_id, body.replicas, body.context.metadata)
+            self.witness.look_at(
+                broker.machine.broker_id, body.replicas, body.context.log_dirs, body.context.metadata
+            )
             judge = None if self.witness.is_silent else self._coordinators
             if judge is not None:
                 judge.look_at(body.replicas, body.coordinators.hosts())

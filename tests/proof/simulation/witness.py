@@ -34,9 +34,10 @@ from simulation.schedule import Tripwire
 from simulation.state_marks import mark_log, mark_state, mark_take_over
 from simulation.story import Story
 from simulation.truth import Entry, Fingerprint, PartitionTruth, ReplicaView, Rows
+from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.partition.partition import Partition
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.core.controller.state.znodes import (
     CONTROLLER_EPOCH,
     TopicNode,
@@ -184,7 +185,11 @@ class Witness:
     # ---- brokers -------------------------------------------------------------------------------------------
 
     def look_at(
-        self, broker_id: BrokerId, replicas: ReplicaManager, metadata: MetadataCache | None = None
+        self,
+        broker_id: BrokerId,
+        replicas: PartitionTable,
+        log_dirs: LogDirs,
+        metadata: MetadataCache | None = None,
     ) -> None:
         """After a step of a broker: has any partition changed? ``metadata`` is what it tells clients."""
         for topic_partition, truth in self.truths.items():
@@ -195,7 +200,7 @@ class Witness:
                     continue
                 view.partition = None
                 log_dir = view.log.directory.rpartition("/")[0]
-                if partition is None and log_dir in replicas.offline_directories():
+                if partition is None and log_dir in log_dirs.offline:
                     continue  # it is in there
                 self._gone(truth, view)
                 continue
@@ -208,7 +213,7 @@ class Witness:
                     for invariant in self._of_leaders:
                         invariant.on_leader(truth, view, metadata.partition(topic_partition))
 
-    def look_beside(self, broker_id: BrokerId, replicas: ReplicaManager) -> None:
+    def look_beside(self, broker_id: BrokerId, replicas: PartitionTable) -> None:
         """In the middle of a step: the replicas that are not being changed, and whose broker has said already
         whatever it says to a new leader.
         """

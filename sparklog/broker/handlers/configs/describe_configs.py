@@ -51,7 +51,7 @@ def _resource(
 
 def _settings(call: Call, resource_type: int, name: str) -> Iterable[DescribeConfigsResourceResult]:
     """The resource's settings. Raises KafkaError if this broker does not know them."""
-    settings = call.broker.replicas.settings
+    settings = call.broker.settings
     levels = BrokerLevels(settings.at_start, settings.dynamic, call.broker.identity)
     if resource_type == TOPIC_RESOURCE:
         problem = topic_name_problem(name)

@@ -39,13 +39,13 @@ Results = dict[TopicPartition, AppendResult]
 
 
 def handle(call: Call, request: WriteTxnMarkersRequest) -> None:
-    now_ms = call.broker.replicas.clock.wall_ms()
+    now_ms = call.broker.clock.wall_ms()
     writing = _Writing(call, request.markers, [_marker(asked, now_ms) for asked in request.markers])
     appends = writing.appends()
     writing.left = len(appends)
     for append in appends:
-        share = Share(append.topic_partition, append.begin, append.partition.forget_produce)
-        call.broker.replicas.appends.run([share], TIMEOUT_MS, partial(writing.keep, append))
+        share = Share(append.topic_partition, append.begin, append.partition.leader_append.forget)
+        call.broker.appends.run([share], TIMEOUT_MS, partial(writing.keep, append))
     if not appends:
         writing.answer()
 
@@ -131,7 +131,9 @@ class _Append:
 
     def begin(self, token: int) -> AppendResult:
         markers = list(self._markers.values())
-        self._appended = self.partition.append_markers(markers, token, connection=self._connection)
+        self._appended = self.partition.leader_append.append_markers(
+            markers, token, connection=self._connection
+        )
         return self._appended.together
 
     def decided(self, together: AppendResult) -> dict[int, AppendResult]:

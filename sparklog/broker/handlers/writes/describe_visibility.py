@@ -46,7 +46,7 @@ def _described(call: Call, topic: str, asked: AskedPartition) -> DescribedPartit
         answer.writes = sorted(ended | leader.marks.transactions.open_writes(high_watermark))
         return high_watermark
 
-    found = partition.leader_offset(asked.current_leader_epoch, choose)
+    found = partition.reads.leader_offset(asked.current_leader_epoch, choose)
     if isinstance(found, ErrorCode):
         return DescribedPartition(partition_index=asked.partition_index, error_code=found)
     answer.high_watermark = found

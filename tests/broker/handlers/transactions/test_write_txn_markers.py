@@ -43,7 +43,8 @@ class Leading:
         self.exchange = SimpleNamespace(close=lambda: self.answers.append("closed"))
         self.answers, self.ends = [], []
         self.broker = SimpleNamespace(
-            replicas=SimpleNamespace(appends=self.waits, clock=clock),
+            appends=self.waits,
+            clock=clock,
             coordinators=SimpleNamespace(on_end=lambda *end: self.ends.append(end)),
         )
 

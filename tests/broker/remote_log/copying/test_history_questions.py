@@ -92,8 +92,11 @@ REQUESTS: list[tuple[Callable[[Harness], object], ErrorCode]] = [
     (lambda one: one.produce(batch(), acks=1).error, ErrorCode.not_enough_replicas),
     (lambda one: one.consumer_fetches(0).error, ErrorCode.offset_not_available),
     (lambda one: one.follower_fetches(0).error, ErrorCode.offset_not_available),
-    (lambda one: one.partition.leader_offset(-1, lambda leader, log: 0), ErrorCode.offset_not_available),
-    (lambda one: one.partition.epoch_end(-1, 4), ErrorCode.offset_not_available),
+    (
+        lambda one: one.partition.reads.leader_offset(-1, lambda leader, log: 0),
+        ErrorCode.offset_not_available,
+    ),
+    (lambda one: one.partition.reads.epoch_end(-1, 4), ErrorCode.offset_not_available),
     (lambda one: one.partition.delete_records(0, (), 1).error, ErrorCode.leader_not_available),
 ]
 
@@ -270,6 +273,7 @@ def test_an_operator_who_gave_up_the_store_is_obeyed(lost: Harness, zookeeper: M
         BrokerId(1), epoch, only, only, lost_in_epoch=epoch, store_given_up_in_epoch=epoch
     )
     lost.partition.on_leader_and_isr(given_up, broker_epoch=BrokerEpoch(10))
+    lost.partition.log_guard.deliver()
     assert not lost.partition.awaits_history
     assert lost.produce(batch(), acks=1).base_offset == 0
 

@@ -14,7 +14,7 @@ from simulation.invariants.invariant import Violation
 from simulation.marks import Marks
 from simulation.truth import Entry, TransactionPart, entry_of, part_of
 from sparklog.broker.coordination.shard_host import ShardHost
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.core.coordinator.actions import StateRecord
 from sparklog.core.coordinator.shard import Phase
 from sparklog.core.group.applied import AppliedState
@@ -96,7 +96,7 @@ class CoordinatorsAreAReplay:
     _phases: dict[ShardHost, Phase] = field(default_factory=dict)
     _seen: dict[ShardHost, Any] = field(default_factory=dict)
 
-    def look_at(self, replicas: ReplicaManager, hosts: Iterable[ShardHost]) -> None:
+    def look_at(self, replicas: PartitionTable, hosts: Iterable[ShardHost]) -> None:
         for host in hosts:
             shard = host.shard
             if self._phases.get(host) is not shard.phase:
@@ -106,7 +106,7 @@ class CoordinatorsAreAReplay:
             if shard.phase is Phase.active:
                 self._check(replicas, host)
 
-    def _check(self, replicas: ReplicaManager, host: ShardHost) -> None:
+    def _check(self, replicas: PartitionTable, host: ShardHost) -> None:
         shard, where = host.shard, host.topic_partition
         partition = replicas.get(where)
         leader = None if partition is None else partition._replica.leader

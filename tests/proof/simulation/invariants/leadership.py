@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from simulation.invariants.invariant import Invariant, Violation
 from simulation.truth import Entry, PartitionTruth, ReplicaView
 from sparklog.broker.partition.partition import Partition
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.model.ids import LeaderEpoch, TopicId, TopicPartition
 
 
@@ -58,7 +58,7 @@ class Announcements:
 
     rule: LeadershipIsAnnounced
     process: str
-    replicas: ReplicaManager
+    replicas: PartitionTable
     _partitions: dict[TopicPartition, Partition] = field(default_factory=dict)
     """Those that have led: a deleted one is not found any more when it announces its end."""
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from simulation.invariants.invariant import Violation
 from simulation.truth import PartitionTruth
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.core.replication.isr import effective_isr
 from sparklog.core.replication.leader import Leader
 from sparklog.model.ids import BrokerId, TopicPartition
@@ -39,7 +39,7 @@ class CommitsWhatTheIsrHas:
     def look_at(
         self,
         broker_id: BrokerId,
-        replicas: ReplicaManager | None,
+        replicas: PartitionTable | None,
         truths: dict[TopicPartition, PartitionTruth],
         now_ms: MonotonicMs,
     ) -> None:

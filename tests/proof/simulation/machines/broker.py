@@ -34,7 +34,7 @@ from sparklog.broker.life.body import BodyPorts, BrokerBody, Lanes
 from sparklog.broker.life.broker_life import BrokerLife
 from sparklog.broker.life.open_directories import Host
 from sparklog.broker.ports import Ports
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller
 from sparklog.model.cluster import Broker, plaintext
 from sparklog.model.config import BrokerConfig
@@ -130,7 +130,7 @@ class SimulatedBroker:
         return self.life.body
 
     @property
-    def replicas(self) -> ReplicaManager | None:
+    def replicas(self) -> PartitionTable | None:
         return None if self.body is None else self.body.replicas
 
     @property
@@ -291,7 +291,7 @@ class SimulatedPorts:
 
     def start_chores(self, body: BrokerBody) -> None:
         config = self._world.config
-        ChoreTasks(self._process, body.replicas, config).start()
+        ChoreTasks(self._process, body.parts.chores, config).start()
         self._cleaner = CleanerTask(self._process, body.cleaner, config, self._cleaner_draw, self._on_cleaned)
         if config.get_bool("log.cleaner.enable"):
             self._cleaner.start()

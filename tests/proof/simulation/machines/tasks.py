@@ -14,7 +14,7 @@ from simulation.machines.network import Call, Network, OnFailure, OnResponse
 from simulation.schedule import US_PER_MS, Process, ProcessDied
 from sparklog.broker.life.housekeeping import chores_of
 from sparklog.broker.log_cleaner import Cleaning, LogCleaner
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.replicas.chores import Chores
 from sparklog.core.controller.state.znodes import ControllerNode
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import TopicPartition
@@ -103,9 +103,9 @@ class BrokerLoops(LoopTasks):
 class ChoreTasks:
     """The counterpart of ``Housekeeping``."""
 
-    def __init__(self, process: Process, replicas: ReplicaManager, config: BrokerConfig) -> None:
+    def __init__(self, process: Process, chores: Chores, config: BrokerConfig) -> None:
         self._process = process
-        self._chores = chores_of(replicas, config)
+        self._chores = chores_of(chores, config)
 
     def start(self) -> None:
         for index in range(len(self._chores)):

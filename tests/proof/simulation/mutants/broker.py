@@ -8,7 +8,8 @@ from simulation.plans.faults import Hunt
 from sparklog.broker.gone_replicas import GoneReplicas
 from sparklog.broker.life.broker_life import BrokerLife
 from sparklog.broker.partition.partition import Partition
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.replicas.controller_fence import ControllerFence
+from sparklog.broker.replicas.roles import Roles
 from sparklog.core.producers.producer_state import ProducerBatch
 from sparklog.core.producers.refused_batches import RefusedBatches, RefusingConnections
 from sparklog.model.cluster import PartitionState
@@ -37,14 +38,14 @@ def _late_stops_are_obeyed(switch: Switch) -> None:
 
     def stop_replica(original: Any) -> Any:
         def mutated(
-            self: ReplicaManager, topic_partition: TopicPartition, leader_epoch: int, **facts: Any
+            self: Roles, topic_partition: TopicPartition, leader_epoch: int, **facts: Any
         ) -> ErrorCode:
             error: ErrorCode = original(self, topic_partition, min(leader_epoch, NO_EPOCH), **facts)
             return error
 
         return mutated
 
-    switch.method(ReplicaManager, "stop_replica", stop_replica)
+    switch.method(Roles, "stop_replica", stop_replica)
 
 
 def _brokers_outlive_their_sessions(switch: Switch) -> None:
@@ -64,13 +65,13 @@ def _obeys_what_an_earlier_life_was_told(switch: Switch) -> None:
     """A request of the controller is obeyed by whoever is at that address, whichever life of it was meant."""
 
     def accept_controller(original: Any) -> Any:
-        def mutated(self: ReplicaManager, controller_epoch: int, broker_epoch: int) -> ErrorCode:
+        def mutated(self: ControllerFence, controller_epoch: int, broker_epoch: int) -> ErrorCode:
             error: ErrorCode = original(self, controller_epoch, self.broker_epoch)
             return error
 
         return mutated
 
-    switch.method(ReplicaManager, "accept_controller", accept_controller)
+    switch.method(ControllerFence, "accept_controller", accept_controller)
 
 
 def _deletions_are_forgotten(switch: Switch) -> None:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
-from sparklog.broker.partition.partition import Partition
+from sparklog.broker.partition.reads import Reads
 from sparklog.broker.waiting.asked_partitions import AskedPartition
 from sparklog.broker.waiting.session_partitions import SessionPartitions
 from sparklog.core.replication.actions import Action, AssignEpoch
@@ -120,14 +120,14 @@ def _no_fence_at_the_leader_alone(switch: Switch) -> None:
         return ErrorCode.none
 
     def no_leader(original: Any) -> Any:
-        def mutated(self: Partition, current_leader_epoch: int) -> ErrorCode:
+        def mutated(self: Reads, current_leader_epoch: int) -> ErrorCode:
             error: ErrorCode = original(self, NO_EPOCH)
             return error
 
         return mutated
 
     switch.instead(Leader, "check_epoch", check_epoch)
-    switch.method(Partition, "_no_leader", no_leader)
+    switch.method(Reads, "_no_leader", no_leader)
 
 
 TO_AND_FRO: Final = Hunt(

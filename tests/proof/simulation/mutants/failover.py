@@ -6,7 +6,7 @@ from typing import Any, Final
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
 from sparklog.broker.partition.partition import Partition
-from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.replicas.chores import Chores
 from sparklog.core.controller.state import incarnation, leader_choice
 from sparklog.core.controller.state.candidates import Candidates
 from sparklog.core.controller.state.incarnation import Incarnation
@@ -64,13 +64,14 @@ def _checkpoints_who_has_a_leader(switch: Switch) -> None:
     """The checkpoint of high watermarks has those replicas only whose leader is known, and nothing else."""
 
     def checkpoint(original: Any) -> Any:
-        def mutated(self: ReplicaManager) -> None:
-            everybody = self._partitions
-            self._partitions = {name: one for name, one in everybody.items() if _has_leader(one)}
+        def mutated(self: Chores) -> None:
+            table = self._table
+            everybody = table._partitions
+            table._partitions = {name: one for name, one in everybody.items() if _has_leader(one)}
             try:
                 original(self)
             finally:
-                self._partitions = everybody
+                table._partitions = everybody
 
         return mutated
 
@@ -81,7 +82,7 @@ def _checkpoints_who_has_a_leader(switch: Switch) -> None:
 
         return mutated
 
-    switch.method(ReplicaManager, "checkpoint_high_watermarks", checkpoint)
+    switch.method(Chores, "checkpoint_high_watermarks", checkpoint)
     switch.method(LogDirectory, "write_high_watermarks", write_high_watermarks)
 
 

@@ -8,7 +8,8 @@ from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
 from sparklog.broker.following import fetcher
 from sparklog.broker.following.fetcher import Fetcher
-from sparklog.broker.partition.partition import Partition
+from sparklog.broker.partition.follower_append import FollowerAppend
+from sparklog.broker.partition.reads import Reads
 from sparklog.core.producers.producer_state import ProducerStates
 from sparklog.core.replication.actions import Action, RestartAt, TruncateTo
 from sparklog.core.replication.epoch_history import EarlierHistory
@@ -72,14 +73,14 @@ def _no_epoch_fence_on_fetch(switch: Switch) -> None:
         return mutated
 
     def no_leader(original: Any) -> Any:
-        def mutated(self: Partition, current_leader_epoch: int) -> ErrorCode:
+        def mutated(self: Reads, current_leader_epoch: int) -> ErrorCode:
             error: ErrorCode = original(self, NO_EPOCH)
             return error
 
         return mutated
 
     switch.method(Leader, "check_epoch", check_epoch)
-    switch.method(Partition, "_no_leader", no_leader)
+    switch.method(Reads, "_no_leader", no_leader)
     switch.method(Follower, "on_appended", on_appended)
     switch.method(Follower, "fetch_position", fetch_position)
 
@@ -97,7 +98,7 @@ def _takes_a_watermark_before_it_cuts(switch: Switch) -> None:
             if data.diverging_epoch is None or data.diverging_epoch.epoch < 0:
                 taken: bool = original(self, followed, position, data)
                 return taken
-            followed.partition.append_as_follower(
+            followed.partition.follower_append.append(
                 b"",
                 [],
                 leader_epoch=position.leader_epoch,
@@ -128,13 +129,13 @@ def _cuts_by_the_word_of_any_leader(switch: Switch) -> None:
     """A reply that tells where logs part is obeyed, whichever epoch and end of the log it was asked for."""
 
     def on_diverging(
-        self: Partition, leader_epoch: int, fetch_offset: int, diverging: Diverging, leader_start: int
+        self: FollowerAppend, leader_epoch: int, fetch_offset: int, diverging: Diverging, leader_start: int
     ) -> None:
-        with self.log_guard.step:
+        with self._log_guard.step:
             if (follower := self._replica.follower) is not None:
-                self.log_guard.apply(follower.on_diverging(diverging, leader_start))
+                self._log_guard.apply(follower.on_diverging(diverging, leader_start))
 
-    switch.instead(Partition, "on_diverging", on_diverging)
+    switch.instead(FollowerAppend, "on_diverging", on_diverging)
 
 
 def _late_refusals_count(switch: Switch) -> None:

@@ -50,7 +50,7 @@ def _registers_before_recovery_is_over(switch: Switch) -> None:
                 yield Pause(LATE_MS)
                 assert self.body is not None
                 recover()
-                self.body.replicas.load()
+                self.body.parts.logs.load()
 
             self._ports.zookeeper_loops.start("late-recovery", recover_late)
 
@@ -66,7 +66,7 @@ def _session_ends_before_the_report(switch: Switch) -> None:
     def give_up(original: Any) -> Any:
         def mutated(self: BrokerLife, failure: Failure) -> Loop:
             assert self.body is not None
-            self.body.replicas.stop_serving(failure.why)
+            self.body.context.roles.stop_serving(failure.why)
             self._ports.end_session()
             yield Pause(1)
 

@@ -8,7 +8,7 @@ from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
 from sparklog.broker import log_cleaner, log_dirs
 from sparklog.broker.partition import log_guard
-from sparklog.broker.partition.partition import Partition
+from sparklog.broker.partition.follower_append import FollowerAppend
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.time import MonotonicMs
 from sparklog.storage import log_directory
@@ -93,13 +93,13 @@ def _claims_before_its_fsync(switch: Switch) -> None:
     """A leader counts itself by what is on its disk; a follower fetches on, and is counted, without that."""
 
     def flush_if_owed(original: Any) -> Any:
-        def mutated(self: Partition) -> None:
-            with self.log_guard.step:
-                self._replica.on_flushed(self.log.log_end_offset, self._replica.generation, MonotonicMs(0))
+        def mutated(self: FollowerAppend) -> None:
+            with self._log_guard.step:
+                self._replica.on_flushed(self._log.log_end_offset, self._replica.generation, MonotonicMs(0))
 
         return mutated
 
-    switch.method(Partition, "_flush_if_owed", flush_if_owed)
+    switch.method(FollowerAppend, "_flush_if_owed", flush_if_owed)
 
 
 def _names_are_not_synced(switch: Switch) -> None:

@@ -9,7 +9,7 @@ from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
 from sparklog.broker.coordination.shard_host import ShardHost
 from sparklog.broker.coordination.transaction_markers import TransactionMarkers
-from sparklog.broker.partition import partition
+from sparklog.broker.partition import reads
 from sparklog.broker.partition.producer_gate import ProducerGate
 from sparklog.core.coordinator.actions import Action, Reply, StateRecord, Token
 from sparklog.core.coordinator.state_machine import Now
@@ -68,7 +68,7 @@ def _followers_serve_to_the_high_watermark(switch: Switch) -> None:
 
         return mutated
 
-    switch.method(partition, "read_as_follower", read_as_follower)
+    switch.method(reads, "read_as_follower", read_as_follower)
     switch.method(Watermarks, "readable_end", readable_end)
 
 

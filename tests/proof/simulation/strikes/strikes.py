@@ -82,7 +82,7 @@ class Strikes:
     def _restart_with_all_directories(self, host: str) -> None:
         """A directory that failed is out until its broker starts again: an operator does that."""
         broker = self._cluster.brokers.get(host)
-        if broker is not None and broker.replicas is not None and broker.replicas.offline_directories():
+        if broker is not None and broker.body is not None and broker.body.context.log_dirs.offline:
             self._cluster.witness.marks.reach("a log directory failed, and its broker served on")
             self._cluster.kill(host, is_reported=True)
 

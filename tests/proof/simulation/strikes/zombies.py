@@ -88,8 +88,8 @@ class Zombies:
 
         def look_also(process: Process | None) -> None:
             look(process)
-            if process is zombie.process and zombie.replicas is not None and process.is_alive:
-                witness.look_at(number, zombie.replicas)
+            if process is zombie.process and zombie.body is not None and process.is_alive:
+                witness.look_at(number, zombie.body.replicas, zombie.body.context.log_dirs)
 
         schedule.on_step = look_also
 

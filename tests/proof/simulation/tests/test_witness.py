@@ -243,8 +243,8 @@ def test_a_replica_that_a_broker_lacks_may_be_in_its_offline_directory_only(scen
     scene.write(FIRST)
     Replica(scene.witness).start()
     view = scene.witness.truths[TP].view(BROKERS[0])
-    without_it = SimpleNamespace(get=lambda topic_partition: None, offline_directories=lambda: [offline])
-    scene.witness.look_at(BROKERS[0], without_it)
+    without_it = SimpleNamespace(get=lambda topic_partition: None)
+    scene.witness.look_at(BROKERS[0], without_it, SimpleNamespace(offline=[offline]))
     assert (view.log is None) is is_gone
 
 
