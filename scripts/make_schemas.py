@@ -1,6 +1,7 @@
 """Write sparklog/wire/schemas.json: the layout of Kafka's messages, from the schemas of the ``kio`` package.
 
-Run it, in the development environment, after an API or a version was added to ``sparklog/wire/versions.py``:
+Run it, in the development environment, after an API or a version was added to
+``sparklog/core/apis/api_table.py``:
 
     .venv/bin/python scripts/make_schemas.py
 
@@ -14,8 +15,9 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
+from sparklog.core.apis.api import Api
 from sparklog.wire import schema
-from sparklog.wire.versions import API_VERSIONS, INTERNAL_VERSIONS, VersionRange
+from sparklog.wire.versions import API_VERSIONS, INTERNAL_VERSIONS
 
 FILE = Path(schema.__file__).with_name(schema.SCHEMAS)
 
@@ -35,7 +37,7 @@ def schemas_text() -> str:
     return "{\n" + ",\n".join(messages) + "\n}\n"
 
 
-def _layouts(api: VersionRange, direction: str) -> list[dict[str, Any]]:
+def _layouts(api: Api, direction: str) -> list[dict[str, Any]]:
     layouts: list[dict[str, Any]] = []
     for version in range(api.min, api.max + 1):
         module = importlib.import_module(f"kio.schema.{api.module}.v{version}.{direction}")

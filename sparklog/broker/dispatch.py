@@ -11,24 +11,24 @@ exception is ApiVersions: an unknown version is answered with the known versions
 import logging
 from typing import Final
 
-from sparklog.broker.apis import APIS
+from sparklog.broker.apis import HANDLERS
 from sparklog.broker.call import Call
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.handlers import api_versions
-from sparklog.core.security.api_rules import API_RULES, ListenerKind
+from sparklog.core.apis.api import ListenerKind, Waits
+from sparklog.core.apis.api_table import APIS, ROWS
 from sparklog.model.errors import ErrorCode, WireError
 from sparklog.network.exchange import Exchange
 from sparklog.wire.codec import UnsupportedVersion, decode_request, encode_response
-from sparklog.wire.messages.data.fetch import FetchRequest
-from sparklog.wire.messages.data.produce import ProduceRequest
 from sparklog.wire.versions import API_VERSIONS_KEY
 
 logger: Final = logging.getLogger(__name__)
 
-_PRODUCE: Final = ProduceRequest.API_KEY.to_bytes(2, "big")
-"""How a frame of it begins."""
+API_KEY_BYTES: Final = 2
+"""The length of an API's key, with which a frame begins."""
 
-_IN_PLACE: Final = frozenset({_PRODUCE, FetchRequest.API_KEY.to_bytes(2, "big")})
+_SHORT: Final = frozenset(api.key.to_bytes(API_KEY_BYTES, "big") for api in ROWS if api.is_short)
+_BESIDE: Final = frozenset(api.key.to_bytes(API_KEY_BYTES, "big") for api in ROWS if api.begins_beside)
 
 IN_PLACE_BYTES_MAX: Final = 64 * 1024
 """Larger batches take long to check, without the interpreter lock: handlers do that beside the processor."""
@@ -36,14 +36,14 @@ IN_PLACE_BYTES_MAX: Final = 64 * 1024
 
 def begins_beside(frame: memoryview) -> bool:
     """Whether the request may begin while earlier ones of its connection wait: only a produce may."""
-    return bytes(frame[:2]) == _PRODUCE
+    return bytes(frame[:API_KEY_BYTES]) in _BESIDE
 
 
 def works_in_place(frame: memoryview) -> bool:
     """Whether the request is short work: a small produce or a fetch, neither of which waits on its thread for
     other brokers. A fetch is small by itself, and its reply by what the log has; a cold page is its one risk.
     """
-    return len(frame) <= IN_PLACE_BYTES_MAX and bytes(frame[:2]) in _IN_PLACE
+    return len(frame) <= IN_PLACE_BYTES_MAX and bytes(frame[:API_KEY_BYTES]) in _SHORT
 
 
 class Dispatcher:
@@ -75,22 +75,22 @@ class Dispatcher:
             return
         key, listener = request.header.api_key, exchange.context.listener
         exchange.api_key = key
-        api, rule = APIS.get(key), API_RULES[key]
-        if api is None:
-            self._refuse(exchange, WireError(f"{rule.name} is not served by brokers"))
+        api, handler = APIS[key], HANDLERS.get(key)
+        if handler is None:
+            self._refuse(exchange, WireError(f"{api.name} is not served by brokers"))
             return
-        if self._kind_of(listener) not in rule.listeners:
-            self._refuse(exchange, WireError(f"{rule.name} is not served on listener {listener}"))
+        if self._kind_of(listener) not in api.listeners:
+            self._refuse(exchange, WireError(f"{api.name} is not served on listener {listener}"))
             return
         call = Call(request.header, exchange, self._broker)
-        if api.needs_metadata and not self._broker.metadata.is_told:
+        if api.waits is Waits.first_report and not self._broker.metadata.is_told:
             self._broker.first_report.wait(
-                lambda: call.carefully(lambda: api.handler(call, request.body)), exchange.close
+                lambda: call.carefully(lambda: handler(call, request.body)), exchange.close
             )
-        elif api.waits_for_controller:
-            self._broker.waiting_room.submit(lambda: call.carefully(lambda: api.handler(call, request.body)))
+        elif api.waits is Waits.controller:
+            self._broker.waiting_room.submit(lambda: call.carefully(lambda: handler(call, request.body)))
         else:
-            api.handler(call, request.body)
+            handler(call, request.body)
 
     def _kind_of(self, listener: str) -> ListenerKind:
         is_brokers = listener == self._broker.brokers_listener

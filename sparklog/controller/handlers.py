@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import Final
 
 from sparklog.controller.ports import AnswerCommand
+from sparklog.core.apis.api import ListenerKind
+from sparklog.core.apis.api_table import APIS, ROWS
 from sparklog.core.controller.commands.command import Command
-from sparklog.core.security.api_rules import API_RULES, ListenerKind
 from sparklog.core.security.requester import Requester, decode_requester
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, WireError
@@ -30,7 +31,7 @@ from sparklog.wire.codec import (
 from sparklog.wire.commands.command_apis import COMMAND_APIS, NewTopicId
 from sparklog.wire.messages.control.envelope import EnvelopeRequest, EnvelopeResponse
 from sparklog.wire.messages.discovery.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
-from sparklog.wire.versions import API_VERSIONS_KEY, KNOWN_VERSIONS
+from sparklog.wire.versions import API_VERSIONS_KEY
 
 logger: Final = logging.getLogger(__name__)
 
@@ -100,9 +101,9 @@ class ControllerHandlers:
             logger.warning("refused an envelope from %s: %s", broker, error)
             respond(EnvelopeResponse(error_code=ErrorCode.invalid_request))
             return
-        rule = API_RULES[inner.header.api_key]
-        if ListenerKind.clients not in rule.listeners:
-            logger.warning("refused an envelope from %s: %s asks for %s", broker, requester, rule.name)
+        api = APIS[inner.header.api_key]
+        if not api.is_for_clients:
+            logger.warning("refused an envelope from %s: %s asks for %s", broker, requester, api.name)
             respond(EnvelopeResponse(error_code=ErrorCode.invalid_request))
             return
 
@@ -125,10 +126,10 @@ class ControllerHandlers:
         exchange.reply(encode_response(response, 0, unsupported.header.correlation_id))
 
     def _api_versions(self, error: ErrorCode) -> ApiVersionsResponse:
-        served = [key for key, rule in API_RULES.items() if ListenerKind.controller in rule.listeners]
         keys = [
-            ApiVersion(api_key=key, min_version=KNOWN_VERSIONS[key].min, max_version=KNOWN_VERSIONS[key].max)
-            for key in served
+            ApiVersion(api_key=api.key, min_version=api.min, max_version=api.max)
+            for api in ROWS
+            if ListenerKind.controller in api.listeners
         ]
         return ApiVersionsResponse(error_code=error, api_keys=keys)
 

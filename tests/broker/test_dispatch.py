@@ -1,10 +1,13 @@
 """From a frame to its handler: by API, by listener, by what the broker knows."""
 
+import importlib
+import pkgutil
 import threading
 
 import pytest
 
-from sparklog.broker.apis import APIS
+from sparklog.broker import handlers
+from sparklog.broker.apis import HANDLERS
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.current_settings import CurrentSettings
 from sparklog.broker.dispatch import IN_PLACE_BYTES_MAX, Dispatcher, works_in_place
@@ -14,21 +17,20 @@ from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.metadata.first_report import FirstReport
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.replicas.controller_fence import ControllerFence
-from sparklog.core.security.api_rules import API_RULES, ListenerKind
+from sparklog.core.apis.api import Code
+from sparklog.core.apis.api_table import ROWS
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.parts import read_parts
 from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.wire.codec import decode_response, encode_request, encode_response
 from sparklog.wire.commands.command_apis import COMMAND_APIS
-from sparklog.wire.messages.admin.alter_client_quotas import AlterClientQuotasRequest
 from sparklog.wire.messages.admin.create_topics import (
     CreatableTopic,
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from sparklog.wire.messages.admin.incremental_alter_configs import IncrementalAlterConfigsRequest
 from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
 from sparklog.wire.messages.control.envelope import EnvelopeResponse
 from sparklog.wire.messages.control.stop_replica import StopReplicaRequest
@@ -168,18 +170,22 @@ def test_a_broker_to_which_no_controller_reports_closes_the_connection_in_the_en
     assert not asked.replies
 
 
-def test_a_broker_serves_every_api_of_its_listeners():
-    of_brokers = {ListenerKind.clients, ListenerKind.brokers}
-    expected = {key for key, rule in API_RULES.items() if rule.listeners & of_brokers}
-    assert set(APIS) == expected
+def test_a_broker_has_exactly_the_handlers_that_the_rows_say():
+    forwarded = {key for key, handler in HANDLERS.items() if handler is forward}
+    assert forwarded == {api.key for api in ROWS if Code.forward in api.code}
+    assert HANDLERS.keys() - forwarded == {api.key for api in ROWS if Code.handler in api.code}
+    handlers = [handler for handler in HANDLERS.values() if handler is not forward]
+    assert len(set(handlers)) == len(handlers), "each API has a handler of its own"
 
 
-def test_what_the_controller_decides_for_clients_is_forwarded_and_waits_apart():
-    forwarded = {key for key, api in APIS.items() if api.handler is forward}
-    forwarded_and_more = {IncrementalAlterConfigsRequest.API_KEY, AlterClientQuotasRequest.API_KEY}
-    decided = APIS.keys() & COMMAND_APIS.keys()
-    assert forwarded == decided - forwarded_and_more
-    assert all(APIS[key].waits_for_controller for key in decided)
+def test_no_handler_is_without_a_row():
+    written = {
+        function
+        for module in pkgutil.walk_packages(handlers.__path__, f"{handlers.__name__}.")
+        for name, function in vars(importlib.import_module(module.name)).items()
+        if name.split("_")[0] == "handle" and function.__module__ == module.name
+    }
+    assert written == set(HANDLERS.values()) - {forward}
 
 
 @pytest.mark.parametrize(
@@ -247,7 +253,7 @@ def test_without_the_controllers_word_a_request_has_timed_out(served, answer):
     assert "try again" in refused.topics[0].error_message
 
 
-@pytest.mark.parametrize("key", sorted(APIS.keys() & COMMAND_APIS.keys()))
+@pytest.mark.parametrize("key", sorted(HANDLERS.keys() & COMMAND_APIS.keys()))
 def test_every_forwarded_api_can_be_refused_in_every_version(served, key):
     request = least_request(key)
     for version in range(KNOWN_VERSIONS[key].min, KNOWN_VERSIONS[key].max + 1):

@@ -3,6 +3,8 @@
 import pytest
 
 from sparklog.controller.handlers import SIZE_PREFIX_BYTES, ControllerHandlers
+from sparklog.core.apis.api import Code, ListenerKind
+from sparklog.core.apis.api_table import ROWS
 from sparklog.core.controller.commands.config_commands import ConfigResult, ConfigsResult
 from sparklog.core.controller.commands.partition_commands import ElectLeaders
 from sparklog.core.security.requester import ANONYMOUS, Requester
@@ -20,6 +22,7 @@ from sparklog.wire.messages.admin.incremental_alter_configs import (
 from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
 from sparklog.wire.messages.control.envelope import EnvelopeRequest, EnvelopeResponse
 from sparklog.wire.messages.control.stop_replica import StopReplicaRequest
+from tests.wire.least_request import least_request
 
 
 class Replies:
@@ -60,6 +63,14 @@ class Controller:
 @pytest.fixture
 def controller():
     return Controller()
+
+
+@pytest.mark.parametrize("api", ROWS, ids=lambda api: api.name)
+def test_the_controller_does_with_each_request_what_its_row_says(controller, api):
+    replies = controller.ask(least_request(api.key), api.max)
+    assert len(controller.submitted) == (Code.command in api.code)
+    assert len(replies.frames) == (Code.built_in in api.code)
+    assert replies.is_closed is (ListenerKind.controller not in api.listeners)
 
 
 def in_envelope(request, version, principal=b"User:alice", address=b"10.0.0.9"):

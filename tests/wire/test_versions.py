@@ -6,16 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from sparklog.core.security.api_rules import API_RULES, ListenerKind
+from sparklog.core.apis.api import NEVER, Api, ListenerKind
+from sparklog.core.apis.api_table import APIS
+from sparklog.wire import messages as message_packages
+from sparklog.wire.codec import message_class
 from sparklog.wire.extensions import EXTENSIONS
 from sparklog.wire.schema import load_schema
 from sparklog.wire.versions import (
     API_VERSIONS,
     INTERNAL_VERSIONS,
     KNOWN_VERSIONS,
-    NEVER,
     OWN_VERSIONS,
-    VersionRange,
 )
 
 PAGE = (Path(__file__).parents[2] / "docs" / "format" / "wire.md").read_text()
@@ -38,19 +39,17 @@ def test_clients_are_offered_every_version_from_0_on() -> None:
     assert {api.min for api in API_VERSIONS.values()} == {0}
 
 
-def test_no_api_is_both_internal_and_for_clients() -> None:
-    assert not API_VERSIONS.keys() & INTERNAL_VERSIONS.keys()
-
-
 def test_our_own_apis_are_far_above_kafka_s() -> None:
     assert max(API_VERSIONS.keys() | INTERNAL_VERSIONS.keys()) < 1_000
     assert min(OWN_VERSIONS) >= 10_000
 
 
-def test_a_range_contains_both_its_bounds() -> None:
-    api = VersionRange("data", "Some", 2, 4, 3)
-    assert [version for version in range(7) if version in api] == [2, 3, 4]
-    assert VersionRange("data", "InitProducerId", 0, 0, 0).module == "init_producer_id"
+def test_every_row_has_its_messages_and_no_message_is_without_a_row() -> None:
+    messages = Path(message_packages.__file__).parent
+    modules = {path.relative_to(messages) for path in messages.glob("*/*.py") if path.stem != "__init__"}
+    assert modules == {Path(api.family, f"{api.module}.py") for api in KNOWN_VERSIONS.values()}
+    for key in KNOWN_VERSIONS:
+        assert message_class(key, "request").API_KEY == message_class(key, "response").API_KEY == key
 
 
 def _table_under(heading: str) -> set[tuple[str, ...]]:
@@ -71,7 +70,7 @@ def _table_under(heading: str) -> set[tuple[str, ...]]:
         ("Of sparklog alone", OWN_VERSIONS),
     ],
 )
-def test_the_page_has_the_table_as_it_is(heading: str, table: dict[int, VersionRange]) -> None:
+def test_the_page_has_the_table_as_it_is(heading: str, table: dict[int, Api]) -> None:
     expected = {
         (
             str(key),
@@ -88,12 +87,12 @@ def test_the_page_has_the_rules_of_every_api() -> None:
     expected = {
         (
             str(key),
-            rule.name,
-            ", ".join(kind.value for kind in ListenerKind if kind in rule.listeners),
-            "; ".join(map(str, rule.rights)) or "-",
-            rule.quota.value,
+            api.name,
+            ", ".join(kind.value for kind in ListenerKind if kind in api.listeners),
+            "; ".join(map(str, api.rights)) or "-",
+            api.quota.value,
         )
-        for key, rule in API_RULES.items()
+        for key, api in APIS.items()
     }
     assert _table_under("Listeners, rights and quotas") == expected
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Final
 
-from sparklog.core.security.api_rules import API_RULES
+from sparklog.core.apis.api_table import APIS
 from sparklog.model.errors import ErrorCode
 from sparklog.model.metric import Metric, counter, gauge
 from sparklog.network.reactor import Reactor
@@ -52,7 +52,7 @@ def connection_metrics(reactor: Reactor) -> Iterator[Metric]:
 
 def request_metrics(statistics: RequestStatistics) -> Iterator[Metric]:
     """All metrics have the label ``api``; an API without a request yet has none."""
-    by_api = {API_RULES[key].name: sums for key, sums in statistics.snapshot().items()}
+    by_api = {APIS[key].name: sums for key, sums in statistics.snapshot().items()}
     for api, sums in by_api.items():
         yield counter("sparklog_broker_requests_total", "Requests of each API.", sums.requests, api=api)
     for api, sums in by_api.items():

@@ -7,15 +7,9 @@ Only a confirmed write is replayed into the image and sent to brokers:
 
     fact -> step -> decision -> WriteZooKeeper -> on_written -> replay -> pushes, answers, next step
 
-    settled --write--> writing --on_written--> settled
-                       writing --on_write_refused: controller epoch moved--> resigned
-                       writing --on_write_refused: an incarnation moved--> reading brokers --on_brokers--> ..
-                       writing --on_write_refused for another reason--> reloading --on_reloaded--> ..
-                       writing --on_write_lost--> reloading --on_reloaded--> ..
-    settled --settings for a broker that is not alive--> reading registered --on_registered--> ..
-
-A step whose write was not confirmed is taken again after reading. After ``REFUSALS_MAX`` refusals in a row
-the machine resigns, because its image and ZooKeeper do not converge.
+What the machine waits for is its phase; ``phases`` has the table of transitions. A step whose write was not
+confirmed is taken again after reading. After ``REFUSALS_MAX`` refusals in a row the machine resigns, because
+its image and ZooKeeper do not converge.
 
 Elections are level-triggered: facts only say *which* partitions to check (``unchecked``), and what a
 partition needs follows from the image alone. So a retry, a reload and a new controller all come to the same
@@ -27,7 +21,7 @@ a bug in the shell and raises ``IllegalTransition`` with the recent events.
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 from sparklog.core.controller.actions import (
     Action,
@@ -43,6 +37,7 @@ from sparklog.core.controller.actions import (
 )
 from sparklog.core.controller.commands.command import Command, CommandId
 from sparklog.core.controller.leaders.partition_writes import elect_one
+from sparklog.core.controller.phases import PHASES_BEFORE, Phase
 from sparklog.core.controller.pipeline import broker_answers, command_intake
 from sparklog.core.controller.pipeline.broker_steps import report_leaderless
 from sparklog.core.controller.pipeline.commits import commit
@@ -59,15 +54,13 @@ from sparklog.model.zookeeper import Check, Operation, Reason
 REFUSALS_MAX: Final = 20
 """Refused or lost writes in a row after which the machine gives up its office."""
 
-Phase = Literal["new", "settled", "writing", "reading brokers", "reading registered", "reloading", "resigned"]
-
 
 @dataclass(slots=True)
 class ControllerMachine:
     """One term of office of one controller."""
 
     config: BrokerConfig
-    phase: Phase = "new"
+    phase: Phase = Phase.NEW
     events: RecentEvents = field(default_factory=RecentEvents)
     work: PendingWork = field(init=False)
     decision: Decision | None = None
@@ -88,7 +81,8 @@ class ControllerMachine:
         """This controller was elected, and ``snapshot`` is what ZooKeeper holds. Every broker is sent
         everything.
         """
-        self._expect(now_ms, "new", f"activated in epoch {snapshot.controller_epoch}")
+        self._expect(now_ms, Phase.NEW, f"activated in epoch {snapshot.controller_epoch}")
+        self._enter(Phase.SETTLED)
         self.work.image = ClusterImage.of(snapshot, self.config)
         connects = [Connect(broker) for broker in self.image.live_brokers()]
         return [*connects, *self._start_over(), *self._rebalance(now_ms), *self._continue(now_ms)]
@@ -99,7 +93,8 @@ class ControllerMachine:
         """Everything was read again, after a write that was refused or lost. The controller epoch is the
         same. ``ended``: as in ``on_brokers``.
         """
-        self._expect(now_ms, "reloading", f"reloaded in epoch {snapshot.controller_epoch}")
+        self._expect(now_ms, Phase.RELOADING, f"reloaded in epoch {snapshot.controller_epoch}")
+        self._enter(Phase.SETTLED)
         before, self.work.image = self.image, ClusterImage.of(snapshot, self.config)
         actions = self._channels_after(before)
         self.image.registered = before.registered
@@ -154,10 +149,10 @@ class ControllerMachine:
 
         ``ended``: of those that are not, the brokers that the shell saw end.
         """
-        if self.phase == "reading brokers":
-            self.phase = "settled"
+        if self.phase is Phase.READING_BROKERS:
+            self._enter(Phase.SETTLED)
         epochs = [(broker, live.broker.epoch) for broker, live in sorted(seen.items())]
-        self._expect(now_ms, "settled", f"brokers {epochs}")
+        self._expect(now_ms, Phase.SETTLED, f"brokers {epochs}")
         known = self.image.brokers
         gone = [one for one in sorted(known) if one not in seen or not self._is_same(seen[one])]
         come = [seen[one] for one in sorted(seen) if one not in known or one in gone]
@@ -183,8 +178,8 @@ class ControllerMachine:
 
     def on_registered(self, ids: frozenset[BrokerId], now_ms: int) -> list[Action]:
         """These brokers have registered at some time; most of them are alive."""
-        self._expect(now_ms, "reading registered", f"registered {sorted(ids)}")
-        self.phase = "settled"
+        self._expect(now_ms, Phase.READING_REGISTERED, f"registered {sorted(ids)}")
+        self._enter(Phase.SETTLED)
         self.image.registered = ids
         return self._continue(now_ms)
 
@@ -193,7 +188,7 @@ class ControllerMachine:
 
     def on_broker_died(self, broker: BrokerId, broker_epoch: BrokerEpoch, now_ms: int) -> list[Action]:
         """The supervisor saw the process end: fail over now, not when the session has timed out."""
-        self._expect(now_ms, "settled", f"death of broker {broker} epoch {broker_epoch} reported")
+        self._expect(now_ms, Phase.SETTLED, f"death of broker {broker} epoch {broker_epoch} reported")
         self.work.add(RemoveRegistration(broker, broker_epoch))
         return self._continue(now_ms)
 
@@ -201,22 +196,22 @@ class ControllerMachine:
 
     def on_command(self, command: CommandId, given: Command, now_ms: int) -> list[Action]:
         """A command was given; an ``Answer`` with the same id follows, now or later."""
-        self._expect(now_ms, "settled", f"command {command} of {given.requester}: {given.request}")
+        self._expect(now_ms, Phase.SETTLED, f"command {command} of {given.requester}: {given.request}")
         actions = command_intake.take_command(self.work, command, given.request, now_ms)
         if any(isinstance(action, ReadRegistered) for action in actions):
-            self.phase = "reading registered"
+            self._enter(Phase.READING_REGISTERED)
             return actions
         return [*actions, *self._continue(now_ms)]
 
     def on_push_answered(self, answer: PushAnswer, now_ms: int) -> list[Action]:
         """A broker answered a message, with errors and the ends of logs without a leader."""
-        self._expect(now_ms, "settled", f"{answer}")
+        self._expect(now_ms, Phase.SETTLED, f"{answer}")
         broker_answers.push_answered(self.work, answer)
         return self._continue(now_ms)
 
     def on_tick(self, now_ms: int) -> list[Action]:
         """Time has passed: commands that waited too long are answered, and leadership may be rebalanced."""
-        self._expect(now_ms, "settled", "tick")
+        self._expect(now_ms, Phase.SETTLED, "tick")
         return [*self._rebalance(now_ms), *self._continue(now_ms)]
 
     def _rebalance(self, now_ms: int) -> list[Action]:
@@ -233,6 +228,7 @@ class ControllerMachine:
 
     def on_written(self, now_ms: int) -> list[Action]:
         decision = self._take_decision(now_ms, "written")
+        self._enter(Phase.SETTLED)
         self.refusals = 0
         return [*commit(self.work, decision), *self._continue(now_ms)]
 
@@ -244,6 +240,7 @@ class ControllerMachine:
         operation = decision.operations[index - 1]
         if isinstance(decision.step, RemoveRegistration) and reason == "no_node":
             broker = decision.step.broker  # it went by itself
+            self._enter(Phase.SETTLED)
             self.work.add_first(FailBrokers((broker,), ended=frozenset({broker})))
             return self._continue(now_ms)
         return self._take_again(decision, self._how_to_read_again(operation, reason))
@@ -272,7 +269,7 @@ class ControllerMachine:
             self.work.check(decision.step.partitions)
         else:
             self.work.add_first(decision.step)
-        self.phase = "reading brokers" if isinstance(reading, ReadBrokers) else "reloading"
+        self._enter(Phase.READING_BROKERS if isinstance(reading, ReadBrokers) else Phase.RELOADING)
         return [reading]
 
     # ------------------------------------------------------------------------- the loop
@@ -298,36 +295,40 @@ class ControllerMachine:
         return [] if deadline_ms is None else [WakeAt(deadline_ms)]
 
     def _write(self, decision: Decision, now_ms: int) -> WriteZooKeeper:
-        self.decision, self.phase = decision, "writing"
+        self._enter(Phase.WRITING)
+        self.decision = decision
         self.events.note(f"{now_ms} write {len(decision.operations)} operations for {decision.step}")
         epoch_check = Check(CONTROLLER_EPOCH, self.image.controller_epoch_version)
         return WriteZooKeeper((epoch_check, *decision.operations))
 
     def _take_decision(self, now_ms: int, outcome: str) -> Decision:
-        self._expect(now_ms, "writing", outcome)
-        decision, self.decision, self.phase = self.decision, None, "settled"
+        """The decision whose write has this outcome. The caller enters the next phase."""
+        self._expect(now_ms, Phase.WRITING, outcome)
+        decision, self.decision = self.decision, None
         assert decision is not None, self
         return decision
 
     def _expect(self, now_ms: int, phase: Phase, fact: str) -> None:
-        """``fact`` is legal in ``phase`` alone; what follows makes the phase anew."""
-        if self.phase != phase:
+        """``fact`` is legal in ``phase`` alone."""
+        if self.phase is not phase:
             raise self.events.illegal(f"{fact[:EVENT_CHARACTERS_MAX]!r} while {self.phase}, expected {phase}")
         self.events.note(f"{now_ms} {fact}")
-        if phase in ("new", "reloading"):
-            self.phase = "settled"
+
+    def _enter(self, phase: Phase) -> None:
+        assert self.phase in PHASES_BEFORE[phase], f"from {self.phase} to {phase}"
+        self.phase = phase
 
     def _resign(self, reason: str) -> list[Action]:
-        self.phase = "resigned"
+        self._enter(Phase.RESIGNED)
         return [Resign(reason)]
 
     def check_invariants(self) -> None:
         """What holds after every fact; more of it while nothing is being asked of ZooKeeper."""
-        if self.phase in ("new", "resigned"):
+        if self.phase in (Phase.NEW, Phase.RESIGNED):
             return
         self.image.check_invariants()
-        assert (self.decision is not None) == (self.phase == "writing"), (self.phase, self.decision)
-        if self.phase == "settled":
+        assert (self.decision is not None) == (self.phase is Phase.WRITING), (self.phase, self.decision)
+        if self.phase is Phase.SETTLED:
             self.work.check_nothing_left()
             unsettled = [one for one, _ in self.image.partitions() if elect_one(self.image, one) is not None]
             assert not unsettled, unsettled

@@ -1,20 +1,13 @@
 """The states of a group, with Kafka's names, and the way from one to the next.
 
-    Empty ---first member joins---> PreparingRebalance <---member joins, changes, leaves, fails---+
-      ^                                |         |                                               |
-      +------no member is left---------+         +--all have joined, or time is over--+          |
-                                                                                      v          |
-    Stable <---the leader's assignment is in the log--- CompletingRebalance (waits for the leader)
-      |                                                               |                          |
-      +---------------------------------------------------------------+--------------------------+
-
 A group that is not there is described as Dead; no group of the machine is in that state, because requests
 wait in the shard while a group's deletion is being written.
 """
 
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
+
+from sparklog.core.transition_table import Transition, states_before
 
 
 class GroupState(StrEnum):
@@ -27,12 +20,20 @@ class GroupState(StrEnum):
     DEAD = "Dead"
 
 
-STATES_BEFORE: Final[Mapping[GroupState, frozenset[GroupState]]] = {
-    GroupState.EMPTY: frozenset({GroupState.PREPARING_REBALANCE}),
-    GroupState.PREPARING_REBALANCE: frozenset(
-        {GroupState.EMPTY, GroupState.COMPLETING_REBALANCE, GroupState.STABLE}
+_CHANGE: Final = "a member joins, changes, leaves or fails"
+
+TRANSITIONS: Final = (
+    Transition(GroupState.EMPTY, "the first member joins", GroupState.PREPARING_REBALANCE),
+    Transition(GroupState.PREPARING_REBALANCE, "no member is left", GroupState.EMPTY),
+    Transition(
+        GroupState.PREPARING_REBALANCE,
+        "all members have joined, or the time is over",
+        GroupState.COMPLETING_REBALANCE,
     ),
-    GroupState.COMPLETING_REBALANCE: frozenset({GroupState.PREPARING_REBALANCE}),
-    GroupState.STABLE: frozenset({GroupState.COMPLETING_REBALANCE}),
-}
+    Transition(GroupState.COMPLETING_REBALANCE, "the leader's assignment is in the log", GroupState.STABLE),
+    Transition(GroupState.COMPLETING_REBALANCE, _CHANGE, GroupState.PREPARING_REBALANCE),
+    Transition(GroupState.STABLE, _CHANGE, GroupState.PREPARING_REBALANCE),
+)
+
+STATES_BEFORE: Final = states_before(TRANSITIONS)
 """From which states a group comes into each state."""

@@ -3,6 +3,8 @@
 import enum
 from dataclasses import dataclass
 
+from sparklog.core.security.conditions import Condition
+
 
 class AclOperation(enum.IntEnum):
     """What somebody may be allowed to do to a resource."""
@@ -36,13 +38,13 @@ class ResourceType(enum.IntEnum):
 class Right:
     """An operation on a resource, or on each resource of that type that a request names.
 
-    ``condition`` says, for people, which requests of an API need this right; "" stands for all of them.
+    ``condition`` says which requests of an API need this right.
     """
 
     operation: AclOperation
     resource: ResourceType
-    condition: str = ""
+    condition: Condition = Condition.always
 
     def __str__(self) -> str:
         name = f"{self.operation.name.upper()} on {self.resource.name.upper()}"
-        return f"{name} ({self.condition})" if self.condition else name
+        return name if self.condition is Condition.always else f"{name} ({self.condition.value})"

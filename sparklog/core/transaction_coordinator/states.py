@@ -1,15 +1,10 @@
-"""The states of a transactional id, with Kafka's numbers and names.
-
-    Empty ----> Ongoing ----> PrepareCommit ----> CompleteCommit
-                   |                                    |
-                   +--------> PrepareAbort -----> CompleteAbort ----> Ongoing ...
-
-InitProducerId leads from Empty and from both Complete states to Empty.
-"""
+"""The states of a transactional id, with Kafka's numbers and names, and the way from one to the next."""
 
 import enum
 from collections.abc import Mapping
 from typing import Final
+
+from sparklog.core.transition_table import Transition, states_before
 
 
 class TransactionState(enum.IntEnum):
@@ -44,3 +39,26 @@ AT_REST: Final = frozenset(
     {TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT}
 )
 """No transaction is open: the id may be initialised at once, and may expire."""
+
+_MARKED: Final = "every partition has its marker"
+_ADDED: Final = "partitions, or offsets of a group, are added"
+_INITIALISED: Final = "InitProducerId"
+
+TRANSITIONS: Final = (
+    Transition(TransactionState.EMPTY, _ADDED, TransactionState.ONGOING),
+    Transition(TransactionState.ONGOING, "EndTxn commits", TransactionState.PREPARE_COMMIT),
+    Transition(
+        TransactionState.ONGOING,
+        "EndTxn aborts, InitProducerId fences, the time is over",
+        TransactionState.PREPARE_ABORT,
+    ),
+    Transition(TransactionState.PREPARE_COMMIT, _MARKED, TransactionState.COMPLETE_COMMIT),
+    Transition(TransactionState.PREPARE_ABORT, _MARKED, TransactionState.COMPLETE_ABORT),
+    Transition(TransactionState.COMPLETE_COMMIT, _ADDED, TransactionState.ONGOING),
+    Transition(TransactionState.COMPLETE_ABORT, _ADDED, TransactionState.ONGOING),
+    Transition(TransactionState.COMPLETE_COMMIT, _INITIALISED, TransactionState.EMPTY),
+    Transition(TransactionState.COMPLETE_ABORT, _INITIALISED, TransactionState.EMPTY),
+)
+
+STATES_BEFORE: Final = states_before(TRANSITIONS)
+"""From which states a transactional id comes into each state."""

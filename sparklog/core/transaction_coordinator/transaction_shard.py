@@ -55,7 +55,7 @@ from sparklog.core.transaction_coordinator.responses import (
     ListedTransactions,
 )
 from sparklog.core.transaction_coordinator.settings import TransactionSettings
-from sparklog.core.transaction_coordinator.states import AT_REST, ENDING, TransactionState
+from sparklog.core.transaction_coordinator.states import AT_REST, ENDING, STATES_BEFORE, TransactionState
 from sparklog.core.transaction_coordinator.transitions import completed, ended, verified, with_partitions
 from sparklog.core.transaction_coordinator.write_errors import write_error
 from sparklog.model.errors import ErrorCode
@@ -266,6 +266,9 @@ class TransactionShard:
         answer: Any = None,
         counts_as: str = "moved",
     ) -> list[Action]:
+        known = self.values.get(transactional_id)
+        if known is not None and value is not None and known.state is not value.state:
+            assert known.state in STATES_BEFORE[value.state], (transactional_id, known, value)
         self.last_write_id += 1
         write_id = WriteId(self.last_write_id)
         self.writes[write_id] = _Pending(transactional_id, value, waiting, answer, counts_as)

@@ -8,7 +8,7 @@ from sparklog.core.coordinator.actions import StateRecord, Token
 from sparklog.core.transaction_coordinator.messages import SendMarkers
 from sparklog.core.write_coordinator.records import Head, HeadKey, Member, MemberKey
 from sparklog.core.write_coordinator.requests import EndWrite
-from sparklog.core.write_coordinator.states import AppState
+from sparklog.core.write_coordinator.states import STATES_BEFORE, AppState
 from sparklog.model.ids import NamedTopic
 from sparklog.model.time import MonotonicMs
 from sparklog.model.write_ids import MEMBER_EPOCH, producer_id_of
@@ -87,6 +87,8 @@ class App:
         """The change is committed. Returns the members of a write that is over: their records are garbage."""
         garbage: list[MemberKey] = []
         if change.head is not None:
+            before, after = self.head.state, change.head.state
+            assert before is after or before in STATES_BEFORE[after], f"{self.name}: from {before} to {after}"
             if change.head.state is AppState.IDLE or change.head.write_number != self.head.write_number:
                 garbage = [MemberKey(self.name, self.head.write_number, number) for number in self.members]
                 self._forget_the_write()

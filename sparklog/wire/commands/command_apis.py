@@ -6,9 +6,9 @@ them with ``refuse``, so that a refusal has the same layout from both.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final
 
+from sparklog.core.apis.api_table import by_key
 from sparklog.core.controller.commands.command import Request, refusal
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
@@ -21,20 +21,6 @@ from sparklog.wire.commands import (
     quota_requests,
     topic_requests,
 )
-from sparklog.wire.messages.admin.alter_client_quotas import AlterClientQuotasRequest
-from sparklog.wire.messages.admin.alter_configs import AlterConfigsRequest
-from sparklog.wire.messages.admin.alter_partition_reassignments import AlterPartitionReassignmentsRequest
-from sparklog.wire.messages.admin.create_partitions import CreatePartitionsRequest
-from sparklog.wire.messages.admin.create_topics import CreateTopicsRequest
-from sparklog.wire.messages.admin.delete_topics import DeleteTopicsRequest
-from sparklog.wire.messages.admin.describe_client_quotas import DescribeClientQuotasRequest
-from sparklog.wire.messages.admin.elect_leaders import ElectLeadersRequest
-from sparklog.wire.messages.admin.incremental_alter_configs import IncrementalAlterConfigsRequest
-from sparklog.wire.messages.admin.list_partition_reassignments import ListPartitionReassignmentsRequest
-from sparklog.wire.messages.control.allocate_producer_ids import AllocateProducerIdsRequest
-from sparklog.wire.messages.control.alter_partition import AlterPartitionRequest
-from sparklog.wire.messages.control.assign_replicas_to_dirs import AssignReplicasToDirsRequest
-from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
 
 NewTopicId = Callable[[], TopicId]
 
@@ -70,54 +56,46 @@ def _own_timeout_ms(request: Any) -> int:
     return timeout_ms
 
 
-COMMAND_APIS: Final[Mapping[int, CommandApi]] = MappingProxyType(
+COMMAND_APIS: Final[Mapping[int, CommandApi]] = by_key(
     {
-        AlterPartitionRequest.API_KEY: _row(
-            partition_requests.alter_partition, partition_requests.alter_partition_response
-        ),
-        ControlledShutdownRequest.API_KEY: _row(
+        "ControlledShutdown": _row(
             broker_requests.controlled_shutdown, broker_requests.controlled_shutdown_response
         ),
-        AllocateProducerIdsRequest.API_KEY: _row(
-            broker_requests.allocate_producer_ids, broker_requests.allocate_producer_ids_response
-        ),
-        AssignReplicasToDirsRequest.API_KEY: _row(
-            broker_requests.lose_logs, broker_requests.lose_logs_response
-        ),
-        CreateTopicsRequest.API_KEY: CommandApi(
+        "CreateTopics": CommandApi(
             topic_requests.create_topics, topic_requests.create_topics_response, _own_timeout_ms
         ),
-        DeleteTopicsRequest.API_KEY: _row(
+        "DeleteTopics": _row(
             topic_requests.delete_topics, topic_requests.delete_topics_response, _own_timeout_ms
         ),
-        CreatePartitionsRequest.API_KEY: _row(
+        "AlterConfigs": _row(config_requests.alter_configs, config_requests.alter_configs_response),
+        "CreatePartitions": _row(
             topic_requests.create_partitions, topic_requests.create_partitions_response, _own_timeout_ms
         ),
-        AlterConfigsRequest.API_KEY: _row(
-            config_requests.alter_configs, config_requests.alter_configs_response
-        ),
-        IncrementalAlterConfigsRequest.API_KEY: _row(
-            config_requests.incremental_alter_configs, config_requests.incremental_alter_configs_response
-        ),
-        DescribeClientQuotasRequest.API_KEY: _row(
-            quota_requests.describe_quotas, quota_requests.describe_quotas_response
-        ),
-        AlterClientQuotasRequest.API_KEY: _row(
-            quota_requests.alter_quotas, quota_requests.alter_quotas_response
-        ),
-        ElectLeadersRequest.API_KEY: _row(
+        "ElectLeaders": _row(
             partition_requests.elect_leaders, partition_requests.elect_leaders_response, _own_timeout_ms
         ),
-        AlterPartitionReassignmentsRequest.API_KEY: _row(
+        "IncrementalAlterConfigs": _row(
+            config_requests.incremental_alter_configs, config_requests.incremental_alter_configs_response
+        ),
+        "AlterPartitionReassignments": _row(
             partition_requests.alter_reassignments,
             partition_requests.alter_reassignments_response,
             _own_timeout_ms,
         ),
-        ListPartitionReassignmentsRequest.API_KEY: _row(
+        "ListPartitionReassignments": _row(
             partition_requests.list_reassignments,
             partition_requests.list_reassignments_response,
             _own_timeout_ms,
         ),
+        "DescribeClientQuotas": _row(quota_requests.describe_quotas, quota_requests.describe_quotas_response),
+        "AlterClientQuotas": _row(quota_requests.alter_quotas, quota_requests.alter_quotas_response),
+        "AlterPartition": _row(
+            partition_requests.alter_partition, partition_requests.alter_partition_response
+        ),
+        "AllocateProducerIds": _row(
+            broker_requests.allocate_producer_ids, broker_requests.allocate_producer_ids_response
+        ),
+        "AssignReplicasToDirs": _row(broker_requests.lose_logs, broker_requests.lose_logs_response),
     }
 )
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from sparklog.broker.life.server import BrokerServer
-from sparklog.core.security.api_rules import API_RULES, ListenerKind
+from sparklog.core.apis.api import ListenerKind
+from sparklog.core.apis.api_table import APIS
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.network.connection import Connection
@@ -26,7 +27,7 @@ SETTINGS = {
 }
 
 OF_THE_CONTROLLER = sorted(
-    key for key, rule in API_RULES.items() if rule.listeners == frozenset({ListenerKind.brokers})
+    key for key, api in APIS.items() if api.listeners == frozenset({ListenerKind.brokers})
 )
 
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from sparklog.core.apis.api_table import APIS
 from sparklog.core.security.acl import AclOperation, ResourceType
-from sparklog.core.security.api_rules import API_RULES
 
 KEPT_TOPIC: Final = "kept"
 KEPT_GROUP: Final = "kept-group"
@@ -57,5 +57,5 @@ def may_name_kept_group(api_key: int) -> bool:
 
 
 def _only(api_key: int, resource: ResourceType, allowed: set[AclOperation]) -> bool:
-    rights = [right for right in API_RULES[api_key].rights if right.resource is resource]
+    rights = [right for right in APIS[api_key].rights if right.resource is resource]
     return bool(rights) and all(right.operation in allowed | {AclOperation.create} for right in rights)

@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from typing import Final
 
 from fuzz.surroundings import KEPT_TOPIC, PLAYED_TOPICS, Surroundings
-from sparklog.broker.apis import APIS
+from sparklog.broker.apis import HANDLERS
 from sparklog.client.admin import NewTopic
-from sparklog.core.security.api_rules import API_RULES, ListenerKind
+from sparklog.core.apis.api import ListenerKind
+from sparklog.core.apis.api_table import APIS
 from sparklog.model.config import TOPIC_SETTINGS
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
 from sparklog.model.setting import render
@@ -74,7 +75,7 @@ class World:
 
         One of five requests that clients may not make is made by a client all the same.
         """
-        listeners = API_RULES[api_key].listeners
+        listeners = APIS[api_key].listeners
         if ListenerKind.clients in listeners or place % 5 == 0:
             endpoint = self._public.brokers[1 + place % PUBLIC_BROKERS].broker.endpoints["CLIENTS"]
             return endpoint.host, endpoint.port
@@ -86,11 +87,11 @@ class World:
 
     def may_answer(self, api_key: int, address: Address) -> bool:
         """Whether the API is served there."""
-        listeners = API_RULES[api_key].listeners
+        listeners = APIS[api_key].listeners
         if address == self.address_of_controller:
             return ListenerKind.controller in listeners
         is_trusted = address[1] == self._trusted.brokers[1].node.port
-        return api_key in APIS and (ListenerKind.clients in listeners or is_trusted)
+        return api_key in HANDLERS and (ListenerKind.clients in listeners or is_trusted)
 
     @property
     def address_of_controller(self) -> Address:

@@ -4,8 +4,9 @@ import uuid
 
 import pytest
 
+from sparklog.core.apis.api import Code
+from sparklog.core.apis.api_table import ROWS
 from sparklog.core.controller.commands.command import refusal
-from sparklog.core.security.api_rules import API_RULES, ListenerKind
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.wire.codec import message_class
@@ -22,17 +23,14 @@ from sparklog.wire.messages.admin.incremental_alter_configs import (
 )
 from sparklog.wire.messages.admin.list_partition_reassignments import ListPartitionReassignmentsRequest
 from sparklog.wire.messages.control.allocate_producer_ids import AllocateProducerIdsRequest
-from sparklog.wire.versions import API_VERSIONS_KEY
 from tests.wire.least_request import least_request
 
-ENVELOPE_KEY = 58
 TOPIC_ID = uuid.UUID(int=7)
 REASON = "no controller answered"
 
 
-def test_the_controller_serves_a_command_a_version_question_or_an_envelope():
-    served = {key for key, rule in API_RULES.items() if ListenerKind.controller in rule.listeners}
-    assert served == {*COMMAND_APIS, API_VERSIONS_KEY, ENVELOPE_KEY}
+def test_the_conversions_are_exactly_those_that_the_rows_say_in_the_rows_order():
+    assert list(COMMAND_APIS) == [api.key for api in ROWS if Code.command in api.code]
 
 
 @pytest.mark.parametrize(

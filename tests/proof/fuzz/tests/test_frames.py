@@ -7,7 +7,7 @@ import pytest
 from fuzz.answers import Asked
 from fuzz.frames import DAMAGES, PAIRS, draw_request
 from fuzz.surroundings import KEPT_GROUP, KEPT_TOPIC, Surroundings, may_name_kept_group, may_name_kept_topic
-from sparklog.core.security.api_rules import API_RULES
+from sparklog.core.apis.api_table import APIS
 from sparklog.wire.codec import decode_request
 
 NOWHERE = Surroundings({})
@@ -54,7 +54,7 @@ def test_only_requests_that_read_name_what_must_stay():
     assert named
     for api_key, kept in named:
         may = may_name_kept_topic if kept == KEPT_TOPIC else may_name_kept_group
-        assert may(api_key) or (kept == KEPT_TOPIC and may_name_kept_group(api_key)), API_RULES[api_key].name
+        assert may(api_key) or (kept == KEPT_TOPIC and may_name_kept_group(api_key)), APIS[api_key].name
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_only_requests_that_read_name_what_must_stay():
     ],
 )
 def test_an_api_may_name_the_kept_topic_if_its_rights_say_that_it_reads(name, may):
-    (api_key,) = (key for key, rule in API_RULES.items() if rule.name == name)
+    (api_key,) = (key for key, api in APIS.items() if api.name == name)
     assert may_name_kept_topic(api_key) is may
 
 

@@ -10,6 +10,7 @@ from simulation.invariants.states import ControllersAreSane, StatesAreSound, che
 from simulation.machines.zookeeper import Ensemble
 from simulation.schedule import Schedule
 from sparklog.core.controller.machine import ControllerMachine
+from sparklog.core.controller.phases import Phase
 from sparklog.core.controller.state.znodes import (
     CONTROLLER_EPOCH,
     broker_path,
@@ -128,7 +129,7 @@ def test_a_write_without_a_check_of_epoch_or_version_is_found_before_it_is_appli
 
 
 def test_a_controller_whose_assertions_fail_is_found_after_an_event():
-    machine, rule = ControllerMachine(BrokerConfig.parse({}), phase="settled"), ControllersAreSane()
+    machine, rule = ControllerMachine(BrokerConfig.parse({}), phase=Phase.SETTLED), ControllersAreSane()
     candidate = SimpleNamespace(term=SimpleNamespace(_machine=machine))
     for what in ("a fact", "the same again"):
         machine.events.note(what)

@@ -1,0 +1,64 @@
+"""The rights that requests need. They are Kafka's (KIP-11, KIP-140 and the KIP of each API)."""
+
+from typing import Final
+
+from sparklog.core.security.acl import AclOperation, ResourceType, Right
+from sparklog.core.security.conditions import Condition
+
+READ_TOPIC: Final = Right(AclOperation.read, ResourceType.topic, Condition.of_consumers)
+WRITE_TOPIC: Final = Right(AclOperation.write, ResourceType.topic)
+ALTER_TOPIC: Final = Right(AclOperation.alter, ResourceType.topic)
+DELETE_TOPIC: Final = Right(AclOperation.delete, ResourceType.topic)
+DESCRIBE_TOPIC: Final = Right(AclOperation.describe, ResourceType.topic)
+ALTER_CLUSTER: Final = Right(AclOperation.alter, ResourceType.cluster)
+DESCRIBE_CLUSTER: Final = Right(AclOperation.describe, ResourceType.cluster)
+CLUSTER_ACTION: Final = Right(AclOperation.cluster_action, ResourceType.cluster)
+OF_REPLICAS: Final = Right(AclOperation.cluster_action, ResourceType.cluster, Condition.of_replicas)
+AS_TRANSACTION: Final = Right(
+    AclOperation.write, ResourceType.transactional_id, Condition.with_transactional_id
+)
+AS_IDEMPOTENT: Final = Right(
+    AclOperation.idempotent_write,
+    ResourceType.cluster,
+    Condition.without_transactional_id,
+)
+WRITE_TRANSACTION: Final = Right(AclOperation.write, ResourceType.transactional_id)
+DESCRIBE_TRANSACTION: Final = Right(AclOperation.describe, ResourceType.transactional_id)
+OF_VERIFIERS: Final = Right(AclOperation.cluster_action, ResourceType.cluster, Condition.of_verifiers)
+CREATE_TOPICS: Final = (
+    Right(AclOperation.create, ResourceType.cluster, Condition.or_each_topic),
+    Right(AclOperation.create, ResourceType.topic),
+    Right(AclOperation.describe_configs, ResourceType.topic, Condition.with_settings),
+)
+CREATE_MISSING: Final = Right(AclOperation.create, ResourceType.topic, Condition.created_automatically)
+DELETE_BY_ID: Final = Right(AclOperation.describe, ResourceType.topic, Condition.named_by_id)
+FIND_GROUP: Final = Right(AclOperation.describe, ResourceType.group, Condition.for_group)
+FIND_TRANSACTION: Final = Right(
+    AclOperation.describe, ResourceType.transactional_id, Condition.for_transactional_id
+)
+DESCRIBE_CONFIGS: Final = (
+    Right(AclOperation.describe_configs, ResourceType.topic, Condition.for_topic),
+    Right(AclOperation.describe_configs, ResourceType.cluster, Condition.for_broker),
+)
+ALTER_CONFIGS: Final = (
+    Right(AclOperation.alter_configs, ResourceType.topic, Condition.for_topic),
+    Right(AclOperation.alter_configs, ResourceType.cluster, Condition.for_broker),
+)
+READ_GROUP: Final = Right(AclOperation.read, ResourceType.group)
+DESCRIBE_GROUP: Final = Right(AclOperation.describe, ResourceType.group)
+DELETE_GROUP: Final = Right(AclOperation.delete, ResourceType.group)
+CONSUME_TOPIC: Final = Right(AclOperation.read, ResourceType.topic)
+LIST_GROUPS: Final = (
+    Right(AclOperation.describe, ResourceType.cluster, Condition.or_each_group),
+    Right(AclOperation.describe, ResourceType.group, Condition.listed),
+)
+DESCRIBE_QUOTAS: Final = Right(AclOperation.describe_configs, ResourceType.cluster)
+ALTER_QUOTAS: Final = Right(AclOperation.alter_configs, ResourceType.cluster)
+CREATE_TOKENS: Final = Right(AclOperation.create_tokens, ResourceType.user, Condition.for_another_owner)
+DESCRIBE_TOKENS: Final = (
+    Right(AclOperation.describe, ResourceType.delegation_token, Condition.of_another_owner),
+    Right(AclOperation.describe_tokens, ResourceType.user, Condition.or_owner),
+)
+DESCRIBE_EPOCHS: Final = Right(AclOperation.describe, ResourceType.topic, Condition.of_consumers)
+ADD_PARTITIONS: Final = (WRITE_TRANSACTION, WRITE_TOPIC, OF_VERIFIERS)
+COMMIT_IN_TRANSACTION: Final = (WRITE_TRANSACTION, READ_GROUP, CONSUME_TOPIC)

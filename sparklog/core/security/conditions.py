@@ -1,0 +1,53 @@
+"""The cases in which a request needs a right."""
+
+import enum
+
+
+class Condition(enum.Enum):
+    """A case of a request. The values are words for people, which the page of the protocol shows."""
+
+    always = ""
+    """Every request."""
+
+    of_consumers = "of consumers"
+    """The request names no replica: its ``replica_id`` is negative."""
+    of_replicas = "of replicas"
+    """The request names the follower that asks, by its ``replica_id``."""
+    of_verifiers = "of brokers that verify"
+    """AddPartitionsToTxn in version 4 or above, which brokers alone send."""
+
+    with_transactional_id = "with a transactional id"
+    """The request, or the batch that it produces, is of a transaction."""
+    without_transactional_id = "without a transactional id"
+    """InitProducerId of a producer that is idempotent alone."""
+
+    for_group = "for a group"
+    """FindCoordinator with key type 0."""
+    for_transactional_id = "for a transactional id"
+    """FindCoordinator with key type 1."""
+
+    for_topic = "for a topic"
+    """A resource of type 2 in a request about settings."""
+    for_broker = "for a broker"
+    """A resource of type 4 or 8 in a request about settings: a broker, all brokers, a broker's loggers."""
+
+    named_by_id = "named by its id"
+    """The request names the topic by its id, and the response by its name."""
+    created_automatically = "that is created automatically"
+    """Metadata of a missing topic, where neither the request nor the broker forbids to create it."""
+    with_settings = "to be answered with its settings"
+    """Nothing is refused without this right: the response has no settings of the new topic."""
+
+    or_each_topic = "or else on each topic"
+    """This right suffices for all topics. Without it, each topic needs the right that follows."""
+    or_each_group = "or else on each group"
+    """This right suffices for all groups. Without it, each group needs the right that follows."""
+    listed = "that is listed"
+    """Nothing is refused without this right: the response lacks the group."""
+
+    for_another_owner = "for another owner"
+    """The token's owner is to be another user than the requester."""
+    of_another_owner = "of another owner"
+    """The token's owner is another user than the requester."""
+    or_owner = "or else on the owner"
+    """The token's owner is another user than the requester, who lacks the right that stands before."""
