@@ -194,12 +194,12 @@ def await_metadata(
 ) -> None:
     """Wait until brokers have the cluster's metadata, which the controller sends after they register."""
 
-    def are_told() -> bool:
+    def are_informed() -> bool:
         refuse_broken(controller, controller.elected())
         return brokers_know([(broker.host, broker.port) for broker in supervisor.processes()], broker_ids)
 
     patience.wait_until(
-        are_told,
+        are_informed,
         lambda: "the brokers to receive metadata from the controller",
         METADATA_TIMEOUT_S,
         lambda: f"the brokers received no metadata from the controller within {METADATA_TIMEOUT_S:.0f} s",

@@ -103,7 +103,7 @@ def register(spark: Any) -> None:
 
 
 def lag(query: Any) -> dict[str, str]:
-    """How far a streaming query is behind its logs, as of its last progress report.
+    """How far a streaming query lags its logs, as of its last progress report.
 
     ``{"minOffsetsBehindLatest": "0", "maxOffsetsBehindLatest": "9", "avgOffsetsBehindLatest": "4.5"}`` over
     all its partitions: the names and form of the Kafka connector's metrics. Empty before the first report.

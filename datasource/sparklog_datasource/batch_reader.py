@@ -1,13 +1,13 @@
 """Batch reads.
 
-Spark plans a DataFrame's read once and reuses the plan for every action, while users expect "latest" to mean
-the latest of each action. The plan therefore holds places, not offsets, and tasks resolve them when they
-read. The task of the last planned range also reads partitions that were added since the plan was made.
+Spark plans a DataFrame's read once and uses the plan for every action, while users expect the latest records
+of each action. So the plan has bounds, not offsets, and tasks resolve them when they read. The task of the
+last range also reads partitions that were added since the plan.
 
 All tasks read the same state of all partitions (``cuts``), which shows each atomic write whole or not at all.
 
-With ``bytesPerTask``, ``minPartitions`` or ``maxRecordsPerPartition`` a range is cut at the offsets of
-planning time; only its outer edges move later.
+With ``bytesPerTask``, ``minPartitions`` or ``maxRecordsPerPartition`` a range is cut at offsets of planning
+time. Only the outer bounds of its pieces move later.
 """
 
 import uuid
@@ -24,7 +24,7 @@ from sparklog.model.errors import ConfigError
 from sparklog.model.ids import TopicPartition
 from sparklog_datasource.batch.byte_sizes import bytes_per_offset, cut_by_bytes, gathered
 from sparklog_datasource.batch.cuts import cut_for_task
-from sparklog_datasource.bounds import LATEST, AtOffset, AtTime, Everywhere, Place
+from sparklog_datasource.bounds import LATEST, AtOffset, AtTime, Bound, Everywhere
 from sparklog_datasource.clients import cluster_client
 from sparklog_datasource.discovery import Discovery
 from sparklog_datasource.losses import Loss, Losses, Reason
@@ -37,17 +37,19 @@ from sparklog_datasource.task_start import StartsTasks
 
 @dataclass(frozen=True, slots=True)
 class LateRange:
-    """A range whose edges are places. ``floor`` and ``ceiling`` are the offsets of cuts, if any."""
+    """A range between two bounds, which are resolved when it is read."""
 
     topic_partition: TopicPartition
-    start: Place
-    end: Place
+    start: Bound
+    end: Bound
     floor: int | None = None
+    """The offset at which the piece begins; None for the first piece of a partition."""
     ceiling: int | None = None
+    """The offset at which the piece ends, exclusive; None for the last piece of a partition."""
 
 
 class LatePartition(InputPartition):  # type: ignore[misc]  # Spark's has no types
-    """One Spark partition. The last one knows all ``planned`` partitions and looks for newer ones."""
+    """One Spark partition. The last one has all ``planned`` partitions, and finds newer ones."""
 
     def __init__(
         self, wanted: Sequence[LateRange], plan: str, planned: frozenset[TopicPartition] | None = None
@@ -61,13 +63,13 @@ class LatePartition(InputPartition):  # type: ignore[misc]  # Spark's has no typ
 
 
 class BatchReader(StartsTasks, DataSourceReader):  # type: ignore[misc]  # Spark's has no types
-    """Made on the driver, pickled to tasks; holds nothing but options."""
+    """The reader of the driver, pickled to tasks; its only state is the options."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
 
     def partitions(self) -> list[Any]:
-        """The plan: a list, because Spark takes nothing else."""
+        """The Spark partitions: a list, because Spark takes nothing else."""
         ranges = self._plan()
         _refuse_backward(ranges)
         tasks = self._tasks(ranges)
@@ -76,7 +78,7 @@ class BatchReader(StartsTasks, DataSourceReader):  # type: ignore[misc]  # Spark
         return [LatePartition(task, plan, planned if i == last else None) for i, task in enumerate(tasks)]
 
     def read(self, partition: Any) -> Iterator[Any]:
-        """The rows of one Spark partition; None stands for a plan that found no partitions."""
+        """The rows of one Spark partition. Spark gives None for a plan without partitions."""
         if not isinstance(partition, LatePartition):
             partition = LatePartition((), uuid.uuid4().hex, frozenset())
         cut = cut_for_task(self._options, partition.plan)
@@ -89,18 +91,18 @@ class BatchReader(StartsTasks, DataSourceReader):  # type: ignore[misc]  # Spark
 
     @property
     def _takes_newcomers(self) -> bool:
-        """Whether to read partitions added later: not if the bounds name each partition."""
+        """Whether to read partitions that are added later; false if the bounds name partitions."""
         return isinstance(self._options.start, Everywhere) and isinstance(self._options.end, Everywhere)
 
     def _plan(self, cut: Cut | None = None) -> list[LateRange]:
-        """The whole ranges of all partitions: those of the cut, or those that there are now."""
+        """The whole ranges of all partitions of the cut, or without a cut of those that exist now."""
         options = self._options
         if cut is None:
             discovery = Discovery(options.subscription, missing_is_error=True)
             topic_partitions = list(discovery.partitions(cluster_client(options.connection)))
         else:
             topic_partitions = sorted(cut.ends)
-        starts, ends = options.start.places(topic_partitions), options.end.places(topic_partitions)
+        starts, ends = options.start.each(topic_partitions), options.end.each(topic_partitions)
         return [
             LateRange(topic_partition, starts[topic_partition], ends[topic_partition])
             for topic_partition in topic_partitions
@@ -120,7 +122,8 @@ class BatchReader(StartsTasks, DataSourceReader):  # type: ignore[misc]  # Spark
         return gathered(late, [*sizes, *empty], bytes_max)
 
     def _resolved_and_cut(self, ranges: list[LateRange]) -> list[LateRange]:
-        """Raise for timestamps without a match here, not in a task; and cut ranges if an option says so."""
+        """The ranges, in pieces if an option says so."""
+        # Timestamps without a match raise here, because an error in a task would be repeated and wrapped.
         options = self._options
         is_cut = options.cuts_ranges
         if not is_cut and not any(isinstance(late.start, AtTime) for late in ranges):
@@ -158,22 +161,22 @@ class BatchReader(StartsTasks, DataSourceReader):  # type: ignore[misc]  # Spark
         yield from read_rows(self._options, self._within_log(late, wanted, cut), cut=cut)
 
     def _resolved_in(self, cut: PartitionCut, late: LateRange) -> OffsetRange:
-        """The range as it was when the cut was made, whenever it is asked for."""
+        """The range at the time of the cut, the same in every task and retry."""
         topic_partition = late.topic_partition
         end = AtOffset(cut.high_watermark) if late.end == LATEST else late.end
         offsets: list[int] = []
-        for place in (late.start, end):
+        for bound in (late.start, end):
             admin = Admin(cluster_client(self._options.connection))
-            offset = resolve(admin, {topic_partition: place}, IsolationLevel.READ_UNCOMMITTED)[
+            offset = resolve(admin, {topic_partition: bound}, IsolationLevel.READ_UNCOMMITTED)[
                 topic_partition
             ]
-            offsets.append(min(offset, cut.high_watermark) if isinstance(place, AtTime) else offset)
+            offsets.append(min(offset, cut.high_watermark) if isinstance(bound, AtTime) else offset)
         if offsets[0] > offsets[1]:
             raise _backward(topic_partition, *offsets)
         return OffsetRange(topic_partition, *offsets)
 
     def _within_log(self, late: LateRange, wanted: OffsetRange, cut: PartitionCut | None) -> OffsetRange:
-        """Cut an end that the user named beyond the log, because a batch read does not wait for records."""
+        """The part of the range that the log has. A batch read does not wait, so the rest is a loss."""
         if _number(late.end) is None or wanted.size <= 0:
             return wanted
         topic_partition = wanted.topic_partition
@@ -201,7 +204,10 @@ class BatchReader(StartsTasks, DataSourceReader):  # type: ignore[misc]  # Spark
 def _with_open_edges(
     by_topic_partition: dict[TopicPartition, LateRange], pieces: list[OffsetRange]
 ) -> list[LateRange]:
-    """Pieces of ranges; the first and last piece of a partition keep its own places as edges."""
+    """The pieces as late ranges. A partition's first piece keeps its start bound, the last one its end bound.
+
+    An empty range whose end may move is kept, because it may have records when it is read.
+    """
     cut: list[LateRange] = []
     for i, piece in enumerate(pieces):
         topic_partition = piece.topic_partition
@@ -226,14 +232,13 @@ def _refuse_backward(ranges: list[LateRange]) -> None:
             raise _backward(late.topic_partition, start, end)
 
 
-def _number(place: Place) -> int | None:
-    """The offset of a place that is one already."""
-    return place.offset if isinstance(place, AtOffset) and place.offset >= 0 else None
+def _number(bound: Bound) -> int | None:
+    """The offset of a bound that needs no question; None for others."""
+    return bound.offset if isinstance(bound, AtOffset) and bound.offset >= 0 else None
 
 
 def _backward(topic_partition: TopicPartition, start_offset: int, end_offset: int) -> ConfigError:
     return ConfigError(
         f"the start offset {start_offset} of {topic_partition} is greater than its end offset {end_offset}; "
-        "choose "
-        "startingOffsets and endingOffsets so that each partition's start is not beyond its end"
+        "choose startingOffsets and endingOffsets so that each partition's start is not beyond its end"
     )

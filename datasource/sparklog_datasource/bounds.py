@@ -1,8 +1,8 @@
-"""The start and the end of a read as its options give them, before any broker is asked.
+"""The start and the end of a read as its options name them, before a broker is asked.
 
-A *place* is a point in one partition: an offset, the earliest, the latest, or the first record at or after a
-timestamp. A *bound* gives each partition its place. A batch read resolves places in its tasks,
-so that "latest" means the latest when the query runs (``batch_reader``).
+A *bound* is a point in one partition: an offset, the earliest, the latest, or the first record at or after a
+timestamp. *Bounds* give each partition one. A batch read resolves bounds in its tasks, so that "latest" means
+the latest when the query runs (``batch_reader``).
 """
 
 from collections.abc import Collection, Mapping
@@ -25,13 +25,15 @@ class AtOffset:
 
 @dataclass(frozen=True, slots=True)
 class AtTime:
-    """The first record at or after a timestamp. ``or_latest``: what to do where every record is earlier."""
+    """The first record at or after a timestamp; the latest offset if all are earlier and ``or_latest`` is
+    set.
+    """
 
     timestamp_ms: int
     or_latest: bool
 
 
-Place = AtOffset | AtTime
+Bound = AtOffset | AtTime
 
 EARLIEST: Final = AtOffset(EARLIEST_OFFSET)
 LATEST: Final = AtOffset(LATEST_OFFSET)
@@ -39,22 +41,22 @@ LATEST: Final = AtOffset(LATEST_OFFSET)
 
 @dataclass(frozen=True, slots=True)
 class Everywhere:
-    """The same place in every partition."""
+    """The same bound in every partition."""
 
-    place: Place
+    bound: Bound
 
-    def places(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Place]:
-        return dict.fromkeys(topic_partitions, self.place)
+    def each(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Bound]:
+        return dict.fromkeys(topic_partitions, self.bound)
 
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """A place per partition; exactly the partitions that are read. ``option`` named them."""
+    """A bound for each partition that is read, and for no other. ``option`` named them."""
 
-    by_partition: Mapping[TopicPartition, Place]
+    by_partition: Mapping[TopicPartition, Bound]
     option: str
 
-    def places(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Place]:
+    def each(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Bound]:
         if set(topic_partitions) != set(self.by_partition):
             raise ConfigError(
                 f"option {self.option} must name all the partitions that are read and no others (-1 means "
@@ -64,10 +66,10 @@ class Each:
         return dict(self.by_partition)
 
 
-Bound = Everywhere | Each
+Bounds = Everywhere | Each
 
 
-def refuse_different_partitions(start: Bound, end: Bound) -> None:
+def refuse_different_partitions(start: Bounds, end: Bounds) -> None:
     """ConfigError unless both ends of a batch read name the same partitions, if both name any."""
     if isinstance(start, Each) and isinstance(end, Each) and set(start.by_partition) != set(end.by_partition):
         raise ConfigError(

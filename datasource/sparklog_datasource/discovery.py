@@ -1,8 +1,8 @@
 """The partitions of a read, as the cluster has them now.
 
 Brokers receive a new topic one after the other, so a single broker that does not know a topic proves little.
-A topic counts as deleted only after it stayed unknown for a few seconds. If it were dropped sooner, its
-partitions would look new when they are found again, and new partitions are read from the start.
+A topic counts as deleted after it stayed unknown for a few seconds. If it were dropped sooner and found
+again, its partitions would count as new ones, which are read from the start.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
 """Records that a query should have read and cannot: one error, or one warning, that names all of them.
 
-A loss is a range of offsets of one partition, with the reason. What a plan or a task finds is collected and
-reported together, as an error (option ``failOnDataLoss``, true by default) or as a warning. Each range is
-reported once: plans report what they leave out of the ranges of tasks, and tasks what their ranges lack.
+A loss is an offset range of one partition, with the reason. The losses of a plan or a task are reported
+together, as an error (option ``failOnDataLoss``, true by default) or as a warning. Each range is reported
+once: by the plan that leaves it out of the tasks' ranges, or by the task that cannot read it.
 
 The words "some data may have been missed" are those of Spark's Kafka connector, which people search for.
 """
@@ -19,7 +19,7 @@ from sparklog.model.errors import KafkaError, SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import TOPIC_RESOURCE
 
-TOLD_MAX: Final = 10
+NAMED_MAX: Final = 10
 """Losses that a message names one by one; the others are counted."""
 
 FOR_EVER: Final = "-1"
@@ -41,14 +41,14 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Offsets ``[start_offset, end_offset)`` of a partition; ``end_offset`` None: all from the start on."""
+    """Offsets ``[start_offset, end_offset)`` of a partition; all from the start on if the end is None."""
 
     topic_partition: TopicPartition
     start_offset: int
     end_offset: int | None
     reason: Reason
     sign: str = ""
-    """What showed it, if that says more than the range does."""
+    """The evidence in words, if that says more than the range."""
 
     def __str__(self) -> str:
         sign = f"; {self.sign}" if self.sign else ""
@@ -63,7 +63,7 @@ class Loss:
         return f"{count} {noun} lost (from {self.start_offset} up to, not including, {self.end_offset})"
 
     def followed_by(self, other: "Loss") -> "Loss | None":
-        """Both as one, if ``other`` goes on where this one ends."""
+        """Both as one loss, if ``other`` begins where this one ends; else None."""
         same = (self.topic_partition, self.end_offset, self.reason) == (
             other.topic_partition,
             other.start_offset,
@@ -87,14 +87,14 @@ class DataLost(SparklogError):  # noqa: N818 (a state, not a mistake)
 
 
 class Losses:
-    """What one plan, or one task, finds lost."""
+    """The losses of one plan or one task, until they are reported."""
 
     def __init__(self, is_fatal: bool) -> None:
         self.is_fatal = is_fatal
         self._found: list[Loss] = []
 
     def note(self, loss: Loss) -> None:
-        """Keep a loss for ``tell``; one that goes on where the last one ends is joined to it."""
+        """Keep a loss for ``tell``. One that begins where the last one ends is joined to it."""
         joined = self._found[-1].followed_by(loss) if self._found else None
         if joined is not None:
             self._found[-1] = joined
@@ -102,7 +102,7 @@ class Losses:
             self._found.append(loss)
 
     def tell(self) -> None:
-        """DataLost if losses are fatal, otherwise one warning; nothing if there is nothing to tell."""
+        """Report the losses: raise DataLost if they are fatal, otherwise log one warning."""
         found, self._found = self._found, []
         if not found:
             return
@@ -114,7 +114,7 @@ class Losses:
 
 
 def deletion_reason(cluster: ClusterClient, topic: str) -> Reason:
-    """Who deleted a topic's first records, as far as its settings tell."""
+    """The reason of a topic's missing first records, by its settings."""
     try:
         settings = Admin(cluster).describe_configs(TOPIC_RESOURCE, [topic])[topic]
     except KafkaError:  # the topic is gone, or its settings are not for us: either may have been
@@ -126,6 +126,6 @@ def deletion_reason(cluster: ClusterClient, topic: str) -> Reason:
 
 def _text(losses: Iterable[Loss]) -> str:
     found = list(losses)
-    named = "; ".join(str(loss) for loss in found[:TOLD_MAX])
-    more = len(found) - TOLD_MAX
+    named = "; ".join(str(loss) for loss in found[:NAMED_MAX])
+    more = len(found) - NAMED_MAX
     return f"{named}; and losses in {more} more ranges" if more > 0 else named

@@ -42,9 +42,9 @@ _ASSIGNMENT_SAMPLE: Final = '{"topicA":[0,1],"topicB":[2,4]}'
 def offsets_to_json(
     offsets: Offsets, *, topic_ids: Mapping[str, TopicId] | None = None, initial: Offsets | None = None
 ) -> dict[str, Any]:
-    """The JSON object of these offsets; ``initial`` is for the end of a first micro-batch.
+    """The JSON object of these offsets, with the ids of their topics.
 
-    Of ``topic_ids`` those of the offsets' topics are noted.
+    ``initial`` is for the end of a first micro-batch.
     """
     note: dict[str, Any] = {}
     names = {topic_partition.topic for topic_partition in offsets}

@@ -1,9 +1,9 @@
-"""Ranges of offsets, and their division into Spark partitions.
+"""Offset ranges, and their division into Spark partitions.
 
 PURE. By default each range is one Spark partition. ``maxRecordsPerPartition`` cuts every range into pieces of
 at most that many offsets. ``minPartitions`` then cuts the large ranges, in proportion to their sizes, into
-about that many pieces in all. A range whose rounded share is one stays whole, and the rest of its share is
-divided among the others. Empty ranges are dropped.
+about that many pieces in all. A range whose rounded share is one stays whole, and the others divide the rest
+of its share. Empty ranges are dropped.
 
 A micro-batch without these two options has few tasks if it is small (``tasks_of_ranges``).
 """
@@ -19,12 +19,13 @@ from sparklog.model.ids import TopicPartition
 SMALL_OFFSETS_MAX: Final = 1_000
 """A micro-batch of so many offsets, in all its partitions together, is small. Measured with 100 and 1,000
 rows of 100 bytes in four partitions, on two cores: one task took 0.26 to 0.57 of the time that four took.
-Markers count, as whatever has an offset does. Bytes do not: they are unknown before the log is read, and a
-task hands rows on as they come."""
+All offsets count, those of markers too. Bytes do not count, because they are unknown before the log is read.
+"""
 
 RANGES_PER_TASK_MAX: Final = 50
-"""Most ranges of a task of a small micro-batch. A task asks for one range after the other, at least one round
-trip each, so that hundreds of partitions with a record each would take longer in one task than in several."""
+"""Most ranges of a task of a small micro-batch. Each range takes a round trip at least, one after the other,
+so hundreds of partitions with a record each take longer in one task than in several.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,9 @@ def split_ranges(
 
 
 def tasks_of_ranges(ranges: Sequence[OffsetRange]) -> list[list[OffsetRange]]:
-    """The ranges of each task of a micro-batch, in their order: several for each task, as evenly as it goes,
-    if they are small together, else one.
+    """The ranges of each task of a micro-batch, in their order.
+
+    A small micro-batch has few tasks, of about equally many ranges; a larger one has a task for each range.
     """
     is_small = sum(wanted.size for wanted in ranges) <= SMALL_OFFSETS_MAX
     tasks_count = math.ceil(len(ranges) / RANGES_PER_TASK_MAX) if is_small else len(ranges)

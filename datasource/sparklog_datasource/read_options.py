@@ -21,7 +21,7 @@ from sparklog_datasource.bounds import (
     LATEST_OFFSET,
     AtOffset,
     AtTime,
-    Bound,
+    Bounds,
     Each,
     Everywhere,
     refuse_different_partitions,
@@ -47,15 +47,15 @@ class ReadOptions:
 
     connection: ConnectionOptions
     subscription: Subscription
-    start: Bound
-    end: Bound
+    start: Bounds
+    end: Bounds
     fail_on_data_loss: bool
     form: RowForm
     isolation_level: IsolationLevel
     partitions_min: int | None
     records_per_partition_max: int | None
     bytes_per_task: int | None
-    """How much a task of a batch read shall read, in bytes of the log."""
+    """The bytes of the log for one task of a batch read; None if ranges are not cut by bytes."""
 
     offsets_per_trigger_max: int | None
     offsets_per_trigger_min: int | None
@@ -65,7 +65,7 @@ class ReadOptions:
     offset_retry_interval_ms: int
     reports_offsets: bool
     report_as: str | None
-    """The group under which a stream's offsets are reported; None: one with the query's id."""
+    """The group under which a stream's offsets are reported; None for one with the query's id."""
 
     @property
     def cuts_ranges(self) -> bool:
@@ -74,14 +74,14 @@ class ReadOptions:
 
     @classmethod
     def of_any(cls, given: Mapping[str, str]) -> "ReadOptions":
-        """Options checked as far as possible before Spark says whether this is a batch or a stream."""
+        """The options, checked by the rules of batches and streams alike, before Spark names the kind."""
         return cls._of(given, default_start=Everywhere(EARLIEST))
 
     @classmethod
     def of_batch(cls, given: Mapping[str, str]) -> "ReadOptions":
         options = cls._of(given, default_start=Everywhere(EARLIEST))
-        _refuse_place(options.start, LATEST_OFFSET, "starting offset", "latest")
-        _refuse_place(options.end, EARLIEST_OFFSET, "ending offset", "earliest")
+        _refuse_bound(options.start, LATEST_OFFSET, "starting offset", "latest")
+        _refuse_bound(options.end, EARLIEST_OFFSET, "ending offset", "earliest")
         refuse_different_partitions(options.start, options.end)
         return options
 
@@ -95,7 +95,7 @@ class ReadOptions:
         return cls._of(given, default_start=Everywhere(LATEST))
 
     @classmethod
-    def _of(cls, given: Mapping[str, str], *, default_start: Bound) -> "ReadOptions":
+    def _of(cls, given: Mapping[str, str], *, default_start: Bounds) -> "ReadOptions":
         options = Options(given, READ_OPTIONS, "read", passed_over=WRITE_OPTIONS)
         least = options.integer("minOffsetsPerTrigger", minimum=1)
         most = options.integer("maxOffsetsPerTrigger", minimum=1)
@@ -107,8 +107,8 @@ class ReadOptions:
         return cls(
             subscription=subscription_of(options),
             connection=options.connection(retry_option="default.api.timeout.ms"),
-            start=_bound(options, "starting", default_start),
-            end=_bound(options, "ending", Everywhere(LATEST)),
+            start=_bounds(options, "starting", default_start),
+            end=_bounds(options, "ending", Everywhere(LATEST)),
             fail_on_data_loss=options.boolean("failOnDataLoss", True),
             form=form_of(options),
             isolation_level=_isolation_level(options),
@@ -126,7 +126,7 @@ class ReadOptions:
         )
 
 
-def _bound(options: Options, side: _Side, default: Bound) -> Bound:
+def _bounds(options: Options, side: _Side, default: Bounds) -> Bounds:
     or_latest = side == "ending" or _or_latest(options)
     everywhere, by_timestamp, by_offset = f"{side}Timestamp", f"{side}OffsetsByTimestamp", f"{side}Offsets"
     if (text := options.text(everywhere)) is not None:
@@ -193,13 +193,13 @@ def _report_as(options: Options) -> str | None:
     return name
 
 
-def _refuse_place(bound: Bound, sentinel: int, what: str, word: str) -> None:
+def _refuse_bound(bounds: Bounds, sentinel: int, what: str, word: str) -> None:
     refused = AtOffset(sentinel)
-    if isinstance(bound, Everywhere) and bound.place == refused:
+    if isinstance(bounds, Everywhere) and bounds.bound == refused:
         raise ConfigError(f"{what} can't be {word} for batch queries; leave it out or name offsets")
-    if isinstance(bound, Each):
-        for topic_partition, place in bound.by_partition.items():
-            if place == refused:
+    if isinstance(bounds, Each):
+        for topic_partition, bound in bounds.by_partition.items():
+            if bound == refused:
                 raise ConfigError(
-                    f"option {bound.option}: {what} for {topic_partition} can't be {word} for batch queries"
+                    f"option {bounds.option}: {what} for {topic_partition} can't be {word} for batch queries"
                 )

@@ -1,8 +1,8 @@
-"""Reading a resolved range of one partition inside a Spark task, on both batch and streaming paths.
+"""The rows of an offset range, read inside a Spark task of a batch or of a stream.
 
 Deleted records fail the task. With ``failOnDataLoss`` false the task continues at the next offset in the log,
-never at an offset that it has already passed. Offsets without a visible record (transaction markers,
-compacted records) are no loss.
+never at one that it has passed. Offsets without a visible record (transaction markers, compacted records) are
+not losses.
 """
 
 import time
@@ -28,7 +28,7 @@ from sparklog_datasource.read_options import ReadOptions
 from sparklog_datasource.resolution import latest_offsets
 from sparklog_datasource.rows.placed import put_together, with_place
 
-LOOK_AGAIN_S: Final = 0.05
+METADATA_RETRY_S: Final = 0.05
 
 
 def read_rows(
@@ -38,26 +38,26 @@ def read_rows(
     *,
     cut: PartitionCut | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a range as Spark wants them; ``topic_id`` is that of the topic the offsets belong to.
+    """The rows of a range for Spark; with a ``cut``, those that the cut shows.
 
-    With a ``cut`` they are those that it shows.
+    ``topic_id`` is the id of the topic that the offsets belong to; None if it is unknown.
     """
     topic_partition = wanted.topic_partition
     cluster = cluster_client(options.connection)
-    look_again(cluster, topic_partition.topic, topic_id)
+    ensure_topic_id(cluster, topic_partition.topic, topic_id)
     losses = Losses(options.fail_on_data_loss)
-    rows = _what_is_left(cluster, options, wanted, topic_id, losses, cut)
+    rows = _rows_from(cluster, options, wanted, topic_id, losses, cut)
     try:
         yield from put_together(with_place(batch, topic_partition, options.form) for batch in rows)
     finally:
-        losses.tell()  # a reader who leaves early learns of what was passed over until then
+        losses.tell()  # a reader that leaves early reports the losses up to there, too
 
 
-def look_again(cluster: ClusterClient, topic: str, topic_id: TopicId | None) -> None:
-    """Refresh this process's metadata if it is of an earlier topic of the same name.
+def ensure_topic_id(cluster: ClusterClient, topic: str, topic_id: TopicId | None) -> None:
+    """Refresh this process's metadata unless it has ``topic_id``: it may be of an earlier topic of that name.
 
-    Sends no request if the metadata has ``topic_id`` already. Waits a little for brokers that have not
-    received the new topic yet; after that the reader reports the topic's state.
+    Brokers that have not received the new topic yet get a little time. After that the reader reports the
+    topic's state.
     """
     known = cluster.latest_metadata.topics.get(topic)
     if topic_id is not None and known is not None and known.topic_id == topic_id:
@@ -68,10 +68,10 @@ def look_again(cluster: ClusterClient, topic: str, topic_id: TopicId | None) -> 
         is_the_one = topic_id is None or (known is not None and known.topic_id == topic_id)
         if is_the_one or deadline.is_over:
             return
-        time.sleep(LOOK_AGAIN_S)
+        time.sleep(METADATA_RETRY_S)
 
 
-def _what_is_left(
+def _rows_from(
     cluster: ClusterClient,
     options: ReadOptions,
     wanted: OffsetRange,
@@ -79,7 +79,9 @@ def _what_is_left(
     losses: Losses,
     cut: PartitionCut | None,
 ) -> Iterator[pa.RecordBatch]:
+    """The rows of ``wanted``; notes losses and reads on after them, unless they are fatal."""
     position = wanted.start_offset
+    # The ranges of a cut end at its high watermark, not at the last stable offset.
     level = options.isolation_level if cut is None else IsolationLevel.READ_UNCOMMITTED
     while position < wanted.end_offset:
         try:
@@ -110,10 +112,10 @@ def _loss(
     level: IsolationLevel,
     left: OffsetRange,
 ) -> Loss:
-    """What of the rest of a range an error says to be lost; raises an error that is no loss."""
+    """The loss in the rest of a range that an error shows; raises an error that shows none."""
     topic_partition, end = left.topic_partition, left.end_offset
     if isinstance(error, OffsetOutOfRange):
-        # A start after the last record that was read may lie behind markers; the error has the true one.
+        # A start after the last record that was read may have passed markers; the error has the true one.
         start = max(left.start_offset, error.offset)
         if error.log_start_offset > error.offset:
             reason = deletion_reason(cluster, topic_partition.topic)
@@ -121,7 +123,7 @@ def _loss(
         return Loss(topic_partition, start, end, Reason.LOG_CUT)
     if isinstance(error, RangeNotReadable):
         latest = latest_offsets(Admin(cluster), [topic_partition], level)[topic_partition]
-        if latest > error.offset:
+        if latest > error.offset:  # the log has the offset, so nothing is lost
             raise error
         return Loss(topic_partition, max(left.start_offset, error.offset), end, Reason.LOG_CUT)
     if isinstance(error, TopicRecreated):

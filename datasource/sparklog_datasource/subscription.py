@@ -1,7 +1,7 @@
-"""Which partitions a read takes: ``assign``, ``subscribe`` or ``subscribePattern``.
+"""The partitions of a read, by ``assign``, ``subscribe`` or ``subscribePattern``.
 
-A pattern is searched anywhere in a topic's name, as Kafka's connector does (``t.*`` finds ``xt1`` too), and
-internal topics are never found by one.
+A pattern may match anywhere in a topic's name, as with Kafka's connector (``t.*`` matches ``xt1``, too). It
+never matches an internal topic.
 """
 
 import re
@@ -37,7 +37,7 @@ class Subscription:
     def partitions_of(self, topics: Iterable[TopicMetadata]) -> list[TopicPartition]:
         """The partitions of these topics that are read, sorted.
 
-        An assigned partition that does not exist is left out, as by the Kafka connector.
+        An assigned partition that does not exist is left out, as with the Kafka connector.
         """
         wanted = set(self.assigned)
         found = [

@@ -96,9 +96,9 @@ class _Task:
             partitions = topic.choice.choose(rows, sizes)
             for partition, part in split_by_partition(rows.select(WRITTEN_COLUMNS), partitions).items():
                 checked.append((TopicPartition(name, partition), part, topic.batch_bytes_max))
-        self._output.begin(place for place, _, _ in checked)
-        for place, part, bytes_max in checked:
-            self.batching.add(place, part, bytes_max)
+        self._output.begin(topic_partition for topic_partition, _, _ in checked)
+        for topic_partition, part, bytes_max in checked:
+            self.batching.add(topic_partition, part, bytes_max)
         self.records_count += batch.num_rows
         self.batching.flush_if_much_is_held(self._bytes_max)
 

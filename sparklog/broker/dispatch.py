@@ -83,7 +83,7 @@ class Dispatcher:
             self._refuse(exchange, WireError(f"{api.name} is not served on listener {listener}"))
             return
         call = Call(request.header, exchange, self._broker)
-        if api.waits is Waits.first_report and not self._broker.metadata.is_told:
+        if api.waits is Waits.first_report and not self._broker.metadata.is_received:
             self._broker.first_report.wait(
                 lambda: call.carefully(lambda: handler(call, request.body)), exchange.close
             )

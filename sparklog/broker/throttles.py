@@ -84,7 +84,7 @@ class ReplicationThrottle:
     # For followers
 
     def holds_back(self, topic_partition: TopicPartition) -> bool:
-        """Whether a replica that lags behind must not be fetched for now."""
+        """Whether a replica that lags must not be fetched for now."""
         return self.is_active and self.names(topic_partition) and self.left() <= 0
 
 

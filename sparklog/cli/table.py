@@ -19,7 +19,7 @@ FOLDED_MIN: Final = 12
 """Columns of text are folded to this many characters at the least."""
 
 _BREAKS: Final = ", -:/"
-"""Characters behind which a cell is folded rather than elsewhere."""
+"""Characters after which a cell is folded rather than elsewhere."""
 
 
 def terminal_width() -> int:
@@ -136,8 +136,8 @@ class Table:
 def _folded(text: str, width: int) -> Iterator[str]:
     """The text in lines of at most ``width``, which end with a character of ``_BREAKS`` where one is near."""
     while len(text) > width:
-        behind = max(text.rfind(character, 0, width) for character in _BREAKS) + 1
-        end = behind if behind > width // 2 else width
+        after = max(text.rfind(character, 0, width) for character in _BREAKS) + 1
+        end = after if after > width // 2 else width
         yield text[:end]
         text = text[end:]
     yield text

@@ -24,7 +24,7 @@ from sparklog.client.metadata import (
     TopicMetadata,
     metadata_of,
 )
-from sparklog.client.retry import TOLD_AFTER_S, Backoff, Deadline, Tell, told_if_long
+from sparklog.client.retry import REPORTED_AFTER_S, Backoff, Deadline, Tell, reported_if_long
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.time import Clock
@@ -387,7 +387,7 @@ class ClusterClient:
         tell = (
             self._tell if self._preferred is None else None
         )  # a broker that has answered is no wrong address
-        with told_if_long(tell, partial(self._silence, deadline, obstacles)):
+        with reported_if_long(tell, partial(self._silence, deadline, obstacles)):
             return self._first_answer(message, deadline, share_ms, obstacles)
 
     def _first_answer(
@@ -475,7 +475,7 @@ class ClusterClient:
 
     def _silence(self, deadline: Deadline, obstacles: Sequence[str]) -> str:
         return (
-            f"no broker of {self.bootstrap_servers} has answered for {TOLD_AFTER_S:.0f} s "
+            f"no broker of {self.bootstrap_servers} has answered for {REPORTED_AFTER_S:.0f} s "
             f"({'; '.join(obstacles) or 'no answer'}); is the cluster running, and is this "
             f"its address? It is tried for {deadline.timeout_ms // 1_000} s in all"
         )

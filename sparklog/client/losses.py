@@ -1,7 +1,7 @@
 """The offset from which on records of a partition may be lost: where the epoch began that may lack some.
 
 Metadata name that epoch (``lost_in_epoch``). Its leader noted the epoch at its log's end, so all that was
-acknowledged behind that offset may be gone. How much that was nobody knows once disks are gone. The leader
+acknowledged beyond that offset may be gone. How much that was nobody knows once disks are gone. The leader
 answers (OffsetForLeaderEpoch): where the epoch before ended is where this one began.
 """
 

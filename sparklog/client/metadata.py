@@ -102,7 +102,7 @@ class ClusterMetadata:
         return replace(answer, topics={name: self._newer(name, topic) for name, topic in topics.items()})
 
     def _newer(self, name: str, topic: TopicMetadata) -> TopicMetadata:
-        """Partitions never go back to an older leader epoch, which a broker that lags behind may report."""
+        """Partitions never go back to an older leader epoch, which a broker that lags may report."""
         known = self.topics.get(name)
         if known is None or known is topic or known.topic_id != topic.topic_id:
             return topic

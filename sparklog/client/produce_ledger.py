@@ -89,10 +89,10 @@ class ProduceLedger:
     ) -> None:
         """Fail a partition because of one batch; all batches queued after it are given up with it."""
         failure = culprit.failed(code, message)
-        behind = [batch for batch in queue.fail(failure) if batch is not culprit]
+        later = [batch for batch in queue.fail(failure) if batch is not culprit]
         self._settled_locked(culprit)
         self._failures.append(failure)
-        for batch in behind:
+        for batch in later:
             self._settled_locked(batch)
             self._failures.append(batch.failed(code, f"given up with an earlier batch: {message}"))
 

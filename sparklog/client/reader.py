@@ -145,7 +145,7 @@ class _RangeReader:
                 if code is ErrorCode.none and self._is_redirection(answer):
                     self._go_to(BrokerId(answer.preferred_read_replica), deadline)
                     continue
-                if code is ErrorCode.none and self._lags_behind_cut(answer):
+                if code is ErrorCode.none and self._lags_cut(answer):
                     self._leave_closest()
                     continue
                 if code is ErrorCode.none:
@@ -162,7 +162,7 @@ class _RangeReader:
             backoff.pause(lambda: self._cluster.gave_up(obstacles, deadline))  # noqa: B023 (called at once)
             self._seen = self._cluster.refresh([self._topic_partition.topic], self._seen, deadline)
 
-    def _lags_behind_cut(self, answer: FetchPartitionData) -> bool:
+    def _lags_cut(self, answer: FetchPartitionData) -> bool:
         """Whether a nearby replica may not know yet which of the transactions below the cut were aborted."""
         is_near = self._cut is not None and self._closest is not None
         return is_near and self._cut is not None and answer.high_watermark < self._cut.high_watermark

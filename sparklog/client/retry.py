@@ -14,8 +14,8 @@ from sparklog.model.time import Clock
 
 BACKOFF_MS: Final = 50
 BACKOFF_MAX_MS: Final = 1_000
-TOLD_AFTER_S: Final = 3.0
-"""How long no broker answers until the user is told that a client goes on trying."""
+REPORTED_AFTER_S: Final = 3.0
+"""How long no broker answers until the user reads that a client goes on trying."""
 
 Tell = Callable[[str], None]
 """Takes a line for the user."""
@@ -68,12 +68,12 @@ class Backoff:
 
 
 @contextmanager
-def told_if_long(tell: Tell | None, words: Callable[[], str]) -> Iterator[None]:
-    """Call ``tell`` once, on another thread, if the block takes longer than ``TOLD_AFTER_S``."""
+def reported_if_long(tell: Tell | None, words: Callable[[], str]) -> Iterator[None]:
+    """Call ``tell`` once, on another thread, if the block takes longer than ``REPORTED_AFTER_S``."""
     if tell is None:
         yield
         return
-    timer = threading.Timer(TOLD_AFTER_S, lambda: tell(words()))
+    timer = threading.Timer(REPORTED_AFTER_S, lambda: tell(words()))
     timer.daemon = True
     timer.start()
     try:

@@ -7,7 +7,7 @@ So is each producer id of a member; its epoch is always 0. Every batch and marke
 
 An election may lose the records of the last members, whose rows are in logs, and perhaps those of several
 coordinators. So each leader epoch of the coordinator's log has LOST_MEMBERS_MAX numbers of its own in an open
-write: the n-th one behind that in which the write was opened begins at n * LOST_MEMBERS_MAX. In the 64th the
+write: the n-th one after that in which the write was opened begins at n * LOST_MEMBERS_MAX. In the 64th the
 numbers are used up, and the next member is refused. Leader epochs are in ZooKeeper, so that none comes again.
 """
 
@@ -41,12 +41,12 @@ def producer_id_of(write_number: int, member_number: int) -> int:
     return FIRST_PRODUCER_ID + (write_number << _MEMBER_BITS) + member_number
 
 
-def first_number(behind_known: int, opened_in: LeaderEpoch, leader_epoch: LeaderEpoch) -> int:
-    """The first member number that a new coordinator may give. ``behind_known``: behind the members that it
-    knows. ``opened_in``: the leader epoch in which the write was opened, -1 if that is unknown.
+def first_number(after_known: int, opened_in: LeaderEpoch, leader_epoch: LeaderEpoch) -> int:
+    """The first member number that a new coordinator may give. ``after_known``: the first one after the
+    members that it knows. ``opened_in``: the leader epoch in which the write was opened, -1 if unknown.
     """
     epochs = leader_epoch - opened_in if opened_in >= 0 else 0
-    return max(behind_known + LOST_MEMBERS_MAX, epochs * LOST_MEMBERS_MAX)
+    return max(after_known + LOST_MEMBERS_MAX, epochs * LOST_MEMBERS_MAX)
 
 
 def is_of_a_write(producer_id: int) -> bool:

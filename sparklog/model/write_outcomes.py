@@ -1,33 +1,34 @@
-"""What tasks and drivers of atomic writes are told. The numbers are those of the wire."""
+"""What the coordinator answers tasks and drivers of atomic writes. The numbers are those of the wire."""
 
 import enum
 
 
 class OpenOutcome(enum.IntEnum):
-    """To a task attempt."""
+    """The answer to a task attempt."""
 
     MEMBER = 0
-    """It is a member, in the state for which it asked."""
+    """The attempt is a member, in the state that it asked for."""
     ALREADY_COMMITTED = 1
-    """Its version, or a later one, was committed: there is nothing to write."""
+    """The version, or a later one, was committed: there is nothing to write."""
     OLDER_VERSION = 2
     """A later version is being written."""
     BEING_ENDED = 3
     """An earlier write is being ended: ask again."""
     MEMBER_ENDED = 4
-    """It is a member no longer: what it wrote is, or will be, aborted."""
+    """The attempt is a member no longer: its rows are aborted, or will be."""
     TOO_MANY_MEMBERS = 5
     NEEDS_WRITE_NUMBER = 6
-    """Nothing was changed: ask again with a fresh number. From a coordinator to its broker alone."""
+    """Nothing was changed: ask again with a fresh number. Only a coordinator's own broker gets this answer.
+    """
 
 
 class EndOutcome(enum.IntEnum):
-    """To a driver."""
+    """The answer to a driver."""
 
     COMMITTED = 0
-    """Decided, and visible in every partition."""
+    """The commit is decided, and visible in every partition."""
     ABORTED = 1
-    """Decided, or there was nothing to abort."""
+    """The abort is decided, or there was nothing to abort."""
     ALREADY_COMMITTED = 2
     OLDER_VERSION = 3
     BEING_ENDED = 4
@@ -43,9 +44,9 @@ class EndOutcome(enum.IntEnum):
 
 
 class MemberState(enum.IntEnum):
-    """``WORKING``: it may still write. ``FINISHED``: all that it wrote is acknowledged, and it may win.
+    """A ``WORKING`` member may still write. A ``FINISHED`` one may win: all its rows are acknowledged.
 
-    ``ABORTED``: it has withdrawn, or was silent for too long; it cannot come back.
+    An ``ABORTED`` one has withdrawn, or was silent for too long; it cannot become a member again.
     """
 
     WORKING = 0

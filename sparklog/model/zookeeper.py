@@ -136,8 +136,8 @@ class ZooKeeper(Protocol):
         """Grows by one whenever a session expires; ephemeral nodes of an older generation are gone."""
 
     def sync(self) -> None:
-        """Let the server learn all that was written before. A server may be behind the others: without this
-        a read may find an old state, though never one older than this client has seen before.
+        """Let the server learn all that was written before. A server may lag the others: without this a
+        read may find an old state, though never one older than this client has seen before.
         """
 
     def get(self, path: str) -> Node | None:

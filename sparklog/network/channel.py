@@ -13,7 +13,7 @@ system call.
 
     the sending half, ``sending``
     IDLE       no reply can be written
-    REPLYING   the thread that gave a reply writes it, and those that are ready behind it
+    REPLYING   the thread that gave a reply writes it, and those that are ready after it
     WRITING    the socket was full: the processor writes the rest when it can
 
 The thread that replies tries to write at once. Nearly always the socket takes all of it, and two hops between
@@ -187,7 +187,7 @@ class Channel:
     # Replies
 
     def _write_from(self, exchange: Exchange | None) -> None:
-        """Write the reply of ``exchange``, and those that are ready behind it."""
+        """Write the reply of ``exchange``, and those that are ready after it."""
         while exchange is not None:
             assert exchange.reply_parts is not None
             try:
@@ -396,7 +396,7 @@ class Channel:
             self.watched = events
 
     def on_processor_written(self) -> None:
-        """The rest of the oldest reply is written: those that are ready behind it follow."""
+        """The rest of the oldest reply is written: those that are ready after it follow."""
         with self._guard:
             self.outbound = None
             exchange = self._order.ready()

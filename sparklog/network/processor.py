@@ -139,7 +139,7 @@ class Processor:
 
     def stop(self) -> None:
         """Close every connection and end the thread; returns when that is done. A request that holds the
-        thread is left behind with it: another one takes its place, and ends.
+        thread is abandoned with it: another thread takes its place, and ends.
         """
         self._is_stopping = True
         self._waker.wake()
@@ -314,7 +314,7 @@ class Processor:
     # Writing
 
     def _write(self, channel: Channel) -> bool:
-        """Write the rest of a reply; whether that was all, also of those that were ready behind it."""
+        """Write the rest of a reply; whether that was all, also of those that were ready after it."""
         outbound = channel.outbound
         assert outbound is not None, f"{channel} is in {Sending.WRITING} without a rest to write"
         sent_before = outbound.sent_bytes
@@ -331,7 +331,7 @@ class Processor:
             return False
         channel.on_processor_written()
         if channel.sending is Sending.WRITING:
-            return False  # a reply behind it filled the socket again, and has put the channel on the queue
+            return False  # a reply after it filled the socket again, and has put the channel on the queue
         if channel.watched == selectors.EVENT_WRITE:
             reads = channel.phase is Phase.READING and not channel.receiver.is_held_up
             self._watch(channel, selectors.EVENT_READ if reads else NOTHING_WATCHED)

@@ -144,7 +144,7 @@ class Reactor:
         return until_ms
 
     def start(self) -> None:
-        """Listen; on return every port is bound. If one cannot be: OSError, and nothing is left behind."""
+        """Listen; on return every port is bound. If one cannot be: OSError, and nothing is left open."""
         with self._lifecycle:
             if self._state != "new":
                 raise RuntimeError(f"reactor {self._name!r} is {self._state}; make a new one to start again")
@@ -166,7 +166,7 @@ class Reactor:
         """Accept no more, let the handlers finish what they have in hand, close all, end all threads.
 
         Requests that still wait in the queue are dropped with their connections, and answers to parked ones
-        that come later go nowhere. A handler that has not returned after ``timeout_ms`` is left behind and
+        that come later go nowhere. A handler that has not returned after ``timeout_ms`` is abandoned and
         named in the log. Stopping twice is fine, and so is stopping from within a handler.
         """
         with self._lifecycle:

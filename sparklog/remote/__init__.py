@@ -1,1 +1,1 @@
-"""The remote tier's stores: whole, immutable objects on HDFS, S3 or a shared folder, behind one port."""
+"""The remote tier's stores: whole, immutable objects on HDFS, S3 or a shared folder, with one port."""

@@ -84,7 +84,7 @@ def _code_of(error: BaseException) -> str:
 
 
 @contextmanager
-def told(doing: str) -> Iterator[None]:
+def as_store_errors(doing: str) -> Iterator[None]:
     """Raise what the block raises as a RemoteStoreError that begins with ``doing``."""
     try:
         yield

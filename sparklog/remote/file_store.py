@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from sparklog.remote.blocks import blocks_of
-from sparklog.remote.failures import told
+from sparklog.remote.failures import as_store_errors
 from sparklog.remote.locate import StoreUrl, check_name
 from sparklog.remote.patience import Stop, within
 from sparklog.remote.store import Failure, RemoteStoreError
@@ -110,5 +110,5 @@ class FileStore(ABC):
         return f"{self._url.folder}/{name}"
 
     def _do(self, doing: str, call: Callable[[], T]) -> T:
-        with told(doing):
+        with as_store_errors(doing):
             return within(self._timeout_s, doing, call, self._stop)

@@ -54,7 +54,7 @@ class Stop:
 def within(timeout_s: float, doing: str, call: Callable[[], T], stop: Stop) -> T:
     """The result of ``call``, or its exception; RemoteStoreError (AWAY) if it has neither in time.
 
-    The call runs in a thread of its own. One that is too late, or under way at the stop, is left behind: it
+    The call runs in a thread of its own. One that is too late, or under way at the stop, is abandoned: it
     holds no lock of ours, and what it still does concerns a name that nobody else uses.
     """
     if stop.is_given:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from sparklog.model.errors import ConfigError
 from sparklog.remote.blocks import BLOCK_BYTES, blocks_of
-from sparklog.remote.failures import told
+from sparklog.remote.failures import as_store_errors
 from sparklog.remote.locate import StoreUrl, check_name
 from sparklog.remote.patience import Stop, within
 from sparklog.remote.store import Failure, RemoteStoreError
@@ -112,5 +112,5 @@ class S3Store:
         self._do(f"{name} cannot be deleted from {self._url}", lambda: self._s3.rm_file(path))
 
     def _do(self, doing: str, call: Callable[[], T]) -> T:
-        with told(doing):
+        with as_store_errors(doing):
             return within(self._timeout_s * TRIES, doing, call, self._stop)

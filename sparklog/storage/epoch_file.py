@@ -1,4 +1,4 @@
-"""A log's ``leader-epoch-checkpoint``, which lags behind the epoch history in memory.
+"""A log's ``leader-epoch-checkpoint``, which lags the epoch history in memory.
 
 Recovery derives missing epochs from the batches on disk. So the file is written when the log is flushed, and
 written and synced before batches are removed from which recovery would derive epochs.

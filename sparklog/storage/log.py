@@ -302,8 +302,10 @@ class Log(ReadableLog):
         return self.log_end_offset
 
     def producers_before(self, offset: int) -> ProducerStates:
-        """What a log that begins at ``offset`` lacks of its producers: their states just before it, if a
-        segment begins there, with transactions that were open then; else what the present states tell of it.
+        """The producers before ``offset``, for a log that begins there.
+
+        If a segment begins at ``offset``, they have the transactions that were open there. Otherwise they are
+        the part of the present states from before it.
         """
         saved = self._snapshots.load_latest(offset) if offset in self._snapshots.offsets else None
         states = saved[1] if saved is not None and saved[0] == offset else self.producers

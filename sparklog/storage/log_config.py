@@ -32,10 +32,10 @@ class LogConfig:
     remote_raw: bool = False
     """Whether the remote store gets batches alone, and no Arrow file of their rows."""
     leaves_store: bool = False
-    """Whether what a remote store has of it is to be deleted there."""
+    """Whether the log's objects in the remote store are to be deleted."""
     local_retention_ms: int = -1
     local_retention_bytes: int = -1
-    """Both bound what stays on disks although the store has it; as ``retention_...`` unless set."""
+    """Both bound the segments that stay on disks after their copy. Unless set, they are ``retention_...``."""
 
     @classmethod
     def of(cls, topic: TopicConfig) -> "LogConfig":

@@ -10,7 +10,7 @@ file. ``core.producers.transactions`` says what the last stable offset of an ent
 An entry is written to the file as its marker is appended, so that Kafka's tools find it beside a running
 broker. The file is not synced then: a start after a crash rebuilds the index of every segment that it checks,
 and a sealed segment's file is synced before a recovery point covers it. A damaged file is rebuilt when it is
-read. One that was removed cannot be told from that of a segment without aborted transactions.
+read. One that was removed looks like that of a segment without aborted transactions.
 """
 
 from array import array

@@ -186,7 +186,7 @@ class MemoryZooKeeper:
 
     def sync(self) -> None:
         with self._changed:
-            self._ready()  # there is one server, which is behind nobody
+            self._ready()  # there is one server, which lags none
 
     def get(self, path: str) -> Node | None:
         with self._changed:

@@ -1,7 +1,7 @@
 """Turns a schema and a message class into two functions: one that reads the message, one that writes it.
 
 What is special to a version (a field that is missing, moved into a tag, nullable) is settled here, once, so
-that nothing is decided while messages fly. How the functions come to be is told in ``generate``.
+that nothing is decided while messages fly. ``generate`` says how the functions are made.
 """
 
 import dataclasses

@@ -10,14 +10,14 @@ import pytest
 from sparklog.client import retry as module
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.errors import ClientClosed
-from sparklog.client.retry import told_if_long
+from sparklog.client.retry import reported_if_long
 
 Start = Callable[..., Any]
 
 
 @pytest.fixture
 def early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "TOLD_AFTER_S", 0.05)
+    monkeypatch.setattr(module, "REPORTED_AFTER_S", 0.05)
 
 
 @pytest.mark.usefixtures("early")
@@ -29,11 +29,11 @@ def test_a_block_that_takes_long_is_told_of_once_and_a_short_one_never() -> None
         lines.append(line)
         told.set()
 
-    with told_if_long(tell, lambda: "quick"):
+    with reported_if_long(tell, lambda: "quick"):
         pass
-    with told_if_long(tell, lambda: "slow"):
+    with reported_if_long(tell, lambda: "slow"):
         assert told.wait(10)
-    with told_if_long(None, lambda: "nobody listens"):
+    with reported_if_long(None, lambda: "nobody listens"):
         pass
     assert lines == ["slow"]
 

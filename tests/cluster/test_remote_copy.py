@@ -72,7 +72,7 @@ def head_of(zookeeper: ZooKeeper, remote: RemotePartition) -> Head | None:
 
 def segments_of(store: RemoteStore, remote: RemotePartition, head: Head) -> list[RemoteSegment]:
     found: list[RemoteSegment] = []
-    for place in head.places:
+    for place in head.entries:
         if isinstance(place, PageRef):
             name = remote.page_name(place.base_offset, place.page_id)
             found += parse_page(remote, place, store.read(name, 0, place.object_bytes))
@@ -266,7 +266,7 @@ def test_a_topic_leaves_the_store_where_its_history_may_be_deleted_and_may_come_
     until(lambda: store.names(remote.folder) == [])
     head = head_of(zookeeper, remote)
     assert head is not None
-    assert (head.start_offset, head.places) == (4, ())
+    assert (head.start_offset, head.entries) == (4, ())
     cluster.produce("t", ["a" * 900])
     assert values_of(cluster, 2) == ["4" * 900, "a" * 900]
     changes.alter_topic_configs("t", {"remote.storage.enable": "true"})

@@ -62,7 +62,7 @@ def test_the_hook_runs_at_a_real_fork() -> None:
 def test_brokers_that_do_not_answer_are_told_in_the_log(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(retry, "TOLD_AFTER_S", 0.0)
+    monkeypatch.setattr(retry, "REPORTED_AFTER_S", 0.0)
     client = cluster_client(replace(CONNECTION, retry_timeout_ms=60_000))
     monkeypatch.setattr(client, "_tell", lambda line: (clients._warn(line), client.close()))
     with pytest.raises(ClientClosed):

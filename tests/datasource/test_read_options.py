@@ -51,11 +51,11 @@ def test_offset_words_are_read_in_any_case() -> None:
 
 def test_offsets_per_partition_must_name_exactly_what_is_read() -> None:
     start = batch(startingOffsets='{"t":{"0":5,"1":-2}}').start
-    assert start.places([T1, T0]) == {T0: AtOffset(5), T1: EARLIEST}
+    assert start.each([T1, T0]) == {T0: AtOffset(5), T1: EARLIEST}
     with pytest.raises(
         ConfigError, match=r"startingOffsets must name all.*Specified: t-0, t-1. Assigned: t-0$"
     ):
-        start.places([T0])
+        start.each([T0])
 
 
 def test_a_global_timestamp_beats_those_per_partition_which_beat_offsets() -> None:

@@ -18,7 +18,7 @@ from sparklog_datasource import reading as module
 from sparklog_datasource.losses import DataLost, Reason
 from sparklog_datasource.ranges import OffsetRange
 from sparklog_datasource.read_options import ReadOptions
-from sparklog_datasource.reading import look_again, read_rows
+from sparklog_datasource.reading import ensure_topic_id, read_rows
 
 T0 = TopicPartition("t", 0)
 WANTED = OffsetRange(T0, 2, 8)
@@ -53,7 +53,7 @@ class Log:
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     made = Log()
     monkeypatch.setattr(module, "cluster_client", lambda _: None)
-    monkeypatch.setattr(module, "look_again", lambda *_: None)
+    monkeypatch.setattr(module, "ensure_topic_id", lambda *_: None)
     monkeypatch.setattr(module, "read_range", made.read_range)
     monkeypatch.setattr(module, "latest_offsets", lambda *_: {T0: made.end})
     monkeypatch.setattr(module, "deletion_reason", lambda *_: Reason.DELETED)
@@ -185,9 +185,9 @@ def test_a_process_does_not_go_by_an_earlier_topic_of_the_same_name(
     known: int | None, ids: list[int], wanted: TopicId | None, asked: int
 ) -> None:
     brokers = Brokers(known, *ids)
-    look_again(brokers, "t", wanted)  # type: ignore[arg-type]
+    ensure_topic_id(brokers, "t", wanted)  # type: ignore[arg-type]
     assert brokers.asked == asked
 
 
 def test_looking_for_a_topic_that_is_no_more_ends() -> None:
-    look_again(Brokers(1, 1), "t", TopicId(int=2))  # type: ignore[arg-type]
+    ensure_topic_id(Brokers(1, 1), "t", TopicId(int=2))  # type: ignore[arg-type]

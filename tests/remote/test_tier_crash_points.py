@@ -119,7 +119,7 @@ class Life:
         """Each has one record of the same size."""
         head = self.head()
         assert head is not None
-        last = head.places[-1]
+        last = head.entries[-1]
         return last.size_bytes // (last.segment_count if isinstance(last, PageRef) else 1)
 
     # What clients do
@@ -274,7 +274,7 @@ def find_garbage(life: Life, stride: int = 1) -> None:
         nonlocal junk
         head = life.head()
         assert head is not None
-        last = head.places[-1]
+        last = head.entries[-1]
         segment = read_page(life.store, life.remote(), last)[-1] if isinstance(last, PageRef) else last
         junk = life.remote().object_name(replace(segment, segment_id=uuid.uuid4().hex), "rest")
         life.store.put(junk, [b"junk"])

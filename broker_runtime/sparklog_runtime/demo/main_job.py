@@ -80,11 +80,11 @@ class Notices:
 
     def __init__(self) -> None:
         self.voice = Voice()
-        self.are_told = False
+        self.are_shown = False
 
     def __call__(self, text: str) -> None:
         log.warning("%s", text)
-        if self.are_told:
+        if self.are_shown:
             self.voice(text)
 
 
@@ -134,7 +134,7 @@ class Demo:
             keep_from_demos(cluster.layout.root)
         self._say_what_next(bootstrap, is_right)
         if self._keep:
-            self._notices.are_told = True
+            self._notices.are_shown = True
             cluster.wait_ended()
         return self._status
 

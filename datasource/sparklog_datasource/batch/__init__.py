@@ -1,1 +1,1 @@
-"""What batch reads alone have: the sizes of their tasks, and the cut that all tasks see."""
+"""Parts of batch reads alone: the sizes of their tasks, and the cut that all tasks see."""

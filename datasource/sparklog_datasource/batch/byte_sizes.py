@@ -1,8 +1,8 @@
 """Tasks of about the same number of bytes: option ``bytesPerTask`` of batch reads.
 
-A broker knows the size of a partition's log, not that of a range. The bytes of an offset are taken to be the
-same in all of a log, as it is stored (compressed, if it is). Ranges above ``bytesPerTask`` are cut. What is
-smaller is put together, in the order of topics and partitions, as long as a task stays within it.
+A broker knows the size of a partition's log, not that of a range. So each offset counts with the log's
+average bytes, as stored. Ranges above ``bytesPerTask`` are cut. Smaller ones are put together, in the order
+of topics and partitions, as long as the task stays within it.
 """
 
 import math
@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 def bytes_per_offset(
     cluster: ClusterClient, topic_partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, float]:
-    """How many bytes an offset of each partition takes, by the size of its leader's log; 0 if it is empty.
+    """The average bytes of an offset of each partition, by its leader's log; 0 for an empty log.
 
     KafkaError or OSError if a leader does not answer.
     """
@@ -31,7 +31,10 @@ def bytes_per_offset(
     starts, ends = admin.earliest(topic_partitions), admin.latest(topic_partitions)
     topics = {topic_partition.topic for topic_partition in topic_partitions}
     seen = cluster.metadata(sorted(topics), max_age_ms=0)
-    leaders = {one: seen.topics[one.topic].partitions[one.partition].leader for one in topic_partitions}
+    leaders = {
+        topic_partition: seen.topics[topic_partition.topic].partitions[topic_partition.partition].leader
+        for topic_partition in topic_partitions
+    }
     sizes: dict[TopicPartition, int] = {}
     for broker in sorted(set(leaders.values())):
         for directory in ClusterChanges(cluster).describe_log_dirs(broker).values():
@@ -39,15 +42,17 @@ def bytes_per_offset(
                 if leaders.get(topic_partition) == broker:
                     sizes[topic_partition] = replica.size_bytes
     return {
-        one: sizes.get(one, 0) / (ends[one] - starts[one]) if ends[one] > starts[one] else 0.0
-        for one in topic_partitions
+        topic_partition: sizes.get(topic_partition, 0) / (ends[topic_partition] - starts[topic_partition])
+        if ends[topic_partition] > starts[topic_partition]
+        else 0.0
+        for topic_partition in topic_partitions
     }
 
 
 def cut_by_bytes(
     ranges: Sequence[OffsetRange], density: Mapping[TopicPartition, float], bytes_max: int
 ) -> list[OffsetRange]:
-    """Pieces of about ``bytes_max`` at most; ``density`` is the bytes of an offset."""
+    """Pieces of about ``bytes_max`` at most; ``density`` has the bytes of an offset."""
     pieces: list[OffsetRange] = []
     for wanted in ranges:
         if wanted.size > 0:
@@ -57,7 +62,7 @@ def cut_by_bytes(
 
 
 def gathered(items: Sequence[Item], sizes: Sequence[float], bytes_max: int) -> list[list[Item]]:
-    """Neighbours together as long as they have ``bytes_max`` at most; each list has an item at least."""
+    """Lists of neighbours with ``bytes_max`` at most; each list has at least one item."""
     groups: list[list[Item]] = []
     filled = 0.0
     for item, size in zip(items, sizes, strict=True):

@@ -1,15 +1,15 @@
-"""The cut of a batch read: all tasks of one execution, and all their retries, read the very same rows.
+"""The cut of a batch read: all tasks of one execution, and their retries, read the same rows.
 
-Each task asks the cluster for the cut of its execution. One that finds none makes it, for all partitions of
-the subscription. It is kept under a name that the tasks of one execution share, and no others:
+Each task asks the cluster for the cut of its execution. The first task makes it, for all partitions of the
+subscription. It is kept under a name that the tasks of one execution share, and no others:
 
     with an execution of Spark SQL   application, its driver's address, execution, subscription
     without one (``df.rdd``)         application, plan, stage
 
-The id of a local application is the millisecond of its start, which two may share; their drivers' addresses
+The id of a local application is the millisecond of its start, which two may share. The drivers' addresses
 differ as long as both run. The same subscription, read twice in one execution, has one cut.
 
-Without a cluster that serves cuts, and with ``kafka.isolation.level=read_uncommitted``, there is none, and
+Without a cluster that serves cuts, and with ``kafka.isolation.level=read_uncommitted``, there is no cut, and
 each task reads to the end that it finds.
 """
 
@@ -40,7 +40,7 @@ _remembered: Final[dict[tuple[str, str], Cut]] = {}
 
 
 def cut_for_task(options: ReadOptions, plan: str) -> Cut | None:
-    """The cut of the execution that the current task belongs to; ``plan`` is unique to the read's plan."""
+    """The cut of the current task's execution; None without cuts. ``plan`` is unique to the read's plan."""
     if options.isolation_level is IsolationLevel.READ_UNCOMMITTED:
         return None
     name = name_for_task(options, plan)

@@ -1,1 +1,1 @@
-"""How far streaming queries are behind their logs."""
+"""How far streaming queries lag their logs."""

@@ -26,15 +26,15 @@ class Figures:
 
     rows: int
     rows_per_s: float
-    behind: int | None
+    lag: int | None
     """Offsets between what was read and the ends of the logs; None as long as nothing is known."""
 
     done: float | None
     """The part of the offsets that was read, 0 to 1; None as long as nothing is known."""
 
     def __str__(self) -> str:
-        behind = "" if self.behind is None else f", {self.behind:,} behind"
-        return f"{self.rows:,} rows, {self.rows_per_s:,.0f}/s{behind}"
+        lag = "" if self.lag is None else f", {self.lag:,} behind"
+        return f"{self.rows:,} rows, {self.rows_per_s:,.0f}/s{lag}"
 
 
 @dataclass(slots=True)
@@ -46,9 +46,9 @@ class Reports:
     """Number of the micro-batch and time of the last report that was counted."""
 
     _starts: dict[int, Offsets] = field(default_factory=dict)
-    """For each source that is sparklog's, by its place among the sources: where its first report began."""
+    """For each source that is sparklog's, by its number among the sources: where its first report began."""
 
-    _places: dict[int, tuple[Offsets, Offsets]] = field(default_factory=dict)
+    _offsets: dict[int, tuple[Offsets, Offsets]] = field(default_factory=dict)
     """For each such source: what was read, and the ends, as of its last report."""
 
     _seen: deque[tuple[float, int]] = field(default_factory=deque)
@@ -69,13 +69,13 @@ class Reports:
             self._seen.popleft()
 
     def figures(self) -> Figures:
-        return Figures(self.rows, self._rate(), self._behind(), self._done())
+        return Figures(self.rows, self._rate(), self._lag(), self._done())
 
     def _note(self, number: int, source: Mapping[str, Any]) -> None:
-        places = ends_of_source(source)
-        if places is None:
+        found = ends_of_source(source)
+        if found is None:
             return
-        self._places[number] = places
+        self._offsets[number] = found
         if number not in self._starts:
             self._starts[number] = _start_of(source)
 
@@ -85,22 +85,22 @@ class Reports:
         (since_s, rows_then), (now_s, rows) = self._seen[0], self._seen[-1]
         return (rows - rows_then) / (now_s - since_s) if now_s > since_s else 0.0
 
-    def _behind(self) -> int | None:
-        if not self._places:
+    def _lag(self) -> int | None:
+        if not self._offsets:
             return None
-        return sum(_distance(read, ends) for read, ends in self._places.values())
+        return sum(_distance(read, ends) for read, ends in self._offsets.values())
 
     def _done(self) -> float | None:
-        behind = self._behind()
-        if behind is None:
+        lag = self._lag()
+        if lag is None:
             return None
-        done = sum(_distance(self._starts[number], read) for number, (read, _) in self._places.items())
-        return done / (done + behind) if done + behind else 1.0
+        done = sum(_distance(self._starts[number], read) for number, (read, _) in self._offsets.items())
+        return done / (done + lag) if done + lag else 1.0
 
 
 def _distance(starts: Offsets, ends: Offsets) -> int:
     """Offsets from the starts to the ends; a partition that has no start begins at 0."""
-    return sum(max(end - starts.get(place, 0), 0) for place, end in ends.items())
+    return sum(max(end - starts.get(topic_partition, 0), 0) for topic_partition, end in ends.items())
 
 
 def _rows_of(report: Report) -> int:

@@ -1,4 +1,4 @@
-"""The lag of a streaming query: how many offsets its sources are behind the ends of their logs.
+"""The lag of a streaming query: how many offsets its sources have left to the ends of their logs.
 
 Spark's Kafka connector reports ``minOffsetsBehindLatest``, ``maxOffsetsBehindLatest`` and
 ``avgOffsetsBehindLatest`` as metrics of a source. Spark takes no metrics from a Python source, but each
@@ -35,11 +35,11 @@ def lag_of_query(query: Any) -> Lag:
 
 def lag_of_sources(sources: Sequence[Mapping[str, Any]]) -> Lag:
     """The lag over the partitions of all sources that are sparklog's."""
-    behind = [offsets for source in sources for offsets in _behind(source)]
-    if not behind:
+    lags = [offsets for source in sources for offsets in _lags(source)]
+    if not lags:
         return {}
-    average = sum(behind) / len(behind)
-    return {MIN: str(min(behind)), MAX: str(max(behind)), AVERAGE: str(average)}
+    average = sum(lags) / len(lags)
+    return {MIN: str(min(lags)), MAX: str(max(lags)), AVERAGE: str(average)}
 
 
 def ends_of_source(source: Mapping[str, Any]) -> tuple[Offsets, Offsets] | None:
@@ -52,15 +52,15 @@ def ends_of_source(source: Mapping[str, Any]) -> tuple[Offsets, Offsets] | None:
         return None
     offsets, ends = offsets_of_json(read), offsets_of_json(latest)
     both = offsets.keys() & ends.keys()
-    return {place: offsets[place] for place in both}, {place: ends[place] for place in both}
+    return {one: offsets[one] for one in both}, {one: ends[one] for one in both}
 
 
-def _behind(source: Mapping[str, Any]) -> Iterator[int]:
+def _lags(source: Mapping[str, Any]) -> Iterator[int]:
     """For each partition that was read: how many offsets are left."""
-    places = ends_of_source(source)
-    if places is not None:
-        read, ends = places
-        yield from (max(ends[place] - offset, 0) for place, offset in read.items())
+    found = ends_of_source(source)
+    if found is not None:
+        read, ends = found
+        yield from (max(ends[topic_partition] - offset, 0) for topic_partition, offset in read.items())
 
 
 def _object(text: str | None) -> dict[str, Any] | None:

@@ -1,1 +1,1 @@
-"""The rows that a read gives: their form, their place, and payloads as text."""
+"""The rows of a read: their form, their topic and partition, and payloads as text."""

@@ -1,7 +1,8 @@
-"""The form of the rows that a read gives, as its options ask for it.
+"""The columns of a read's rows, by its options.
 
-``key, value, topic, partition, offset, timestamp, timestampType`` and, with ``includeHeaders``, ``headers``:
-those of Spark's Kafka connector, all nullable. Options ``keyFormat`` and ``valueFormat`` make a column text.
+They are those of Spark's Kafka connector, all nullable: ``key, value, topic, partition, offset, timestamp,
+timestampType`` and, with ``includeHeaders``, ``headers``. Options ``keyFormat`` and ``valueFormat`` make a
+column text.
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from sparklog_datasource.options import Options
 
 
 class ColumnForm(Enum):
-    """What a read makes of keys, or of values."""
+    """The form of keys, or of values."""
 
     BINARY = auto()
     TEXT = auto()
@@ -44,7 +45,7 @@ class RowForm:
 
 
 def form_of(options: Options) -> RowForm:
-    """The form that the options ask for; ConfigError for words that there are not."""
+    """The form that the options name; ConfigError for an unknown one."""
     return RowForm(
         includes_headers=options.boolean("includeHeaders", False),
         key=_column_form(options, "keyFormat"),
@@ -72,9 +73,7 @@ def row_type(form: RowForm) -> Any:
 
 
 def refuse_other_schema(schema: Any, form: RowForm) -> None:
-    """The options alone decide the type of the rows; a schema of the user's is refused, as by the Kafka
-    connector.
-    """
+    """ConfigError for a user's schema, as with the Kafka connector: the options alone decide the columns."""
     expected = row_type(form)
     if schema != expected:
         raise ConfigError(

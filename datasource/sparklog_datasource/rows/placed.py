@@ -1,7 +1,7 @@
-"""The rows that a read gives, in Arrow's types.
+"""The rows of a read, in Arrow's types.
 
-Spark compares the Arrow schema for equality, so the columns are built in its types exactly. The constant ones
-are repeated by Arrow, no row is touched by Python.
+Spark compares the Arrow schema for equality, so the columns have its types exactly. Arrow repeats the
+constant columns, so that Python touches no row.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ from sparklog_datasource.rows.text import as_form
 
 ROWS_MAX: Final = 50_000
 BYTES_MAX: Final = 16 * 1024 * 1024
-"""Small batches of the log are put together up to this size: each costs Spark a fixed effort."""
+"""Small batches of the log are put together up to this size, because each costs Spark a fixed effort."""
 
 
 @cache
@@ -55,7 +55,7 @@ def with_place(rows: pa.RecordBatch, topic_partition: TopicPartition, form: RowF
 
 
 def put_together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in fewer batches, none of them larger than the larger of a given one and the limits."""
+    """The same rows in fewer batches, each within the limits, or a given one."""
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:

@@ -1,7 +1,6 @@
 """Keys and values as text, for reads with ``keyFormat=string`` or ``valueFormat=string``.
 
-Arrow checks a whole column and copies nothing. Only a column with bytes that are no UTF-8 is looked through
-row by row.
+Arrow checks a whole column and copies nothing. A column with bytes that are no UTF-8 is converted row by row.
 """
 
 import pyarrow as pa
@@ -12,7 +11,7 @@ from sparklog_datasource.rows.form import ColumnForm
 
 
 class NotText(SparklogError):  # noqa: N818 (the field's word for the thing itself)
-    """A key or value that is no UTF-8, with its place."""
+    """A key or value is no UTF-8, at this offset of a partition."""
 
     def __init__(self, column: str, topic_partition: TopicPartition, offset: int, why: str) -> None:
         super().__init__(
@@ -22,9 +21,9 @@ class NotText(SparklogError):  # noqa: N818 (the field's word for the thing itse
 
 
 def as_form(rows: pa.RecordBatch, column: str, form: ColumnForm, topic_partition: TopicPartition) -> pa.Array:
-    """Column ``key`` or ``value`` of rows in ``records.columns.ROW_SCHEMA``, in the form asked for.
+    """Column ``key`` or ``value`` of rows in ``records.columns.ROW_SCHEMA``, in the form ``form``.
 
-    NotText for the first row that has none, if the form does not make it null.
+    NotText for the first row that is no UTF-8, unless the form makes it null.
     """
     payloads = rows.column(column)
     if form is ColumnForm.BINARY:

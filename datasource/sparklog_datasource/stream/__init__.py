@@ -1,1 +1,1 @@
-"""Micro-batch reads: what a streaming source answers Spark, and how it plans a micro-batch."""
+"""Micro-batch reads: a streaming source's answers to Spark, and its plans."""

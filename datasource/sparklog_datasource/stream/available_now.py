@@ -1,9 +1,8 @@
-"""``Trigger.AvailableNow``: the end of the run is fixed when it is first asked for.
+"""``Trigger.AvailableNow``: the end of the run is fixed by Spark's first question for an end.
 
-PURE. The ends are captured when Spark first asks for an end, not when it prepares the run (SPARK-53560),
-because a micro-batch that an earlier run planned and did not commit is replayed first, with the partitions of
-that run. Each later plan is compared with the captured ends. A plan that does not fit fails the query,
-because the run would be endless or lose records.
+PURE. Not the preparation of the run fixes it (SPARK-53560), because Spark first replays a micro-batch that an
+earlier run planned and did not commit, with that run's partitions. Each later plan is compared with the
+captured ends. A plan that does not fit fails the query, because the run would be endless or lose records.
 """
 
 from dataclasses import dataclass
@@ -15,9 +14,10 @@ from sparklog_datasource.offsets import Offsets
 
 @dataclass(slots=True)
 class AvailableNow:
-    """The captured ends, once there are any."""
+    """The end of one run."""
 
     target: dict[TopicPartition, int] | None = None
+    """The captured ends, which never change; None before the first question."""
 
     def check_end(self, ends: Offsets, latest: Offsets) -> None:
         """Compare the end of a micro-batch with the captured ends and with the log's ends now."""

@@ -1,11 +1,10 @@
 """The ends of a streaming source's partitions, requested for each trigger but at a bounded rate.
 
-With the ends come the ids of their topics: a topic with another id is another log, to which earlier offsets
+The topics' ids are requested with the ends: a topic with another id is another log, for which earlier offsets
 mean nothing.
 
-An idle query asks some forty times a second. A cached answer would be wrong, because Spark takes "nothing
-new" as proof that all records were processed (``processAllAvailable``). Every answer is therefore a new one,
-and a request that follows the last too closely waits first.
+An idle query asks some forty times a second. Its answers are not cached, because Spark takes "nothing new" as
+proof that all records were processed (``processAllAvailable``). A request soon after the last one waits.
 """
 
 import time
@@ -15,7 +14,7 @@ from typing import Final
 from sparklog.client.admin import Admin
 from sparklog.model.ids import NO_TOPIC_ID, TopicId, TopicPartition
 from sparklog.model.time import MonotonicMs
-from sparklog_datasource.bounds import Place
+from sparklog_datasource.bounds import Bound
 from sparklog_datasource.clients import cluster_client
 from sparklog_datasource.discovery import Discovery
 from sparklog_datasource.losses import Reason, deletion_reason
@@ -28,12 +27,12 @@ ASK_INTERVAL_MS: Final = 50
 
 
 def others(before: Mapping[str, TopicId], now: Mapping[str, TopicId]) -> set[str]:
-    """Topics that were deleted and created again: known under both ids, and these differ."""
+    """Topics that were deleted and created again: those whose ids differ."""
     return {topic for topic, topic_id in before.items() if now.get(topic, topic_id) != topic_id}
 
 
 class LatestOffsets:
-    """The ends for one source. Pickled with its reader, so it holds no connection."""
+    """The ends for one source. It has no connection, because it is pickled with its reader."""
 
     def __init__(self, options: ReadOptions, sleep: Callable[[float], None] = time.sleep) -> None:
         self._options = options
@@ -48,16 +47,19 @@ class LatestOffsets:
         return cluster_client(self._options.connection).clock.monotonic_ms()
 
     def initial(self) -> dict[TopicPartition, int]:
-        """Where a new query starts."""
+        """The starts of a new query."""
         cluster = cluster_client(self._options.connection)
         found = Discovery(self._options.subscription, missing_is_error=True).partitions(cluster)
         self._note_ids(found)
-        places: dict[TopicPartition, Place] = self._options.start.places(found)
-        return resolve(self._admin(), places, self._options.isolation_level)
+        bounds: dict[TopicPartition, Bound] = self._options.start.each(found)
+        return resolve(self._admin(), bounds, self._options.isolation_level)
 
     def latest(self, known: Offsets, known_ids: Mapping[str, TopicId]) -> dict[TopicPartition, int]:
-        """The ends of all partitions now. An end below a known offset is requested again a few times,
-        because a new leader may not know the high watermark yet; not if the topic has another id."""
+        """The ends of all partitions now.
+
+        An end below a known offset is requested again a few times, because a new leader may not know the high
+        watermark yet. For a topic with another id it is not.
+        """
         self._wait_for_turn()
         ends = self._ask(known)
         for _ in range(self._options.offset_retries_max):
@@ -72,13 +74,13 @@ class LatestOffsets:
         return ends
 
     def earliest(self, topic_partitions: set[TopicPartition]) -> dict[TopicPartition, int]:
-        """The log starts of those partitions that exist."""
+        """The log starts of the given partitions that exist."""
         topics = {topic_partition.topic for topic_partition in topic_partitions}
         existing = self._find(topics) if topic_partitions else {}
         return earliest_offsets(self._admin(), sorted(topic_partitions & existing.keys()))
 
     def deletion_reason(self, topic: str) -> Reason:
-        """Who deleted the first records of a topic."""
+        """The reason of a topic's missing first records."""
         return deletion_reason(cluster_client(self._options.connection), topic)
 
     def _ask(self, known: Offsets) -> dict[TopicPartition, int]:

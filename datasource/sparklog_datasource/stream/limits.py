@@ -15,7 +15,7 @@ from sparklog_datasource.offsets import Offsets
 
 
 def limited(offsets_max: int, starts: Offsets, ends: Offsets) -> dict[TopicPartition, int]:
-    """Ends, none beyond the given ones, between which and the starts about ``offsets_max`` offsets lie."""
+    """The ends, moved towards the starts until about ``offsets_max`` offsets are between them."""
     backlog = {
         topic_partition: end - starts[topic_partition]
         for topic_partition, end in ends.items()
@@ -32,14 +32,14 @@ def limited(offsets_max: int, starts: Offsets, ends: Offsets) -> dict[TopicParti
 
 @dataclass(slots=True)
 class MinimumGate:
-    """Applies the minimum; remembers the time of the last micro-batch."""
+    """The minimum of a micro-batch, with the time of the last one."""
 
     offsets_min: int
     delay_max_ms: int
     last_trigger_ms: MonotonicMs | None = None
 
     def holds_back(self, starts: Offsets, ends: Offsets, now_ms: MonotonicMs) -> bool:
-        """Whether to wait for more; if not, this counts as a trigger."""
+        """Whether to wait for more offsets; if not, this is the time of a micro-batch."""
         is_due = self.last_trigger_ms is None or now_ms - self.last_trigger_ms >= self.delay_max_ms
         backlog = sum(end - starts.get(topic_partition, end) for topic_partition, end in ends.items())
         if not is_due and backlog < self.offsets_min:

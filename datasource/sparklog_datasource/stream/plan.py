@@ -1,15 +1,15 @@
-"""The ranges of a micro-batch, from its two offsets and from the log as it is now; and what of it is lost.
+"""The ranges of a micro-batch, by its two offsets and the log as it is now, and its losses.
 
-A start is where the last micro-batch ended, an end where this one shall; both may be from a checkpoint, and
-the log may have changed since. Losses are collected, and reported together when the plan is made:
+The start is the end of the last micro-batch. Start and end may be of a checkpoint, and the log may have
+changed since. Losses are reported together:
 
 - Partitions that are in the start only are gone.
 - Partitions that are in the end only are read from their beginning, which should be 0.
-- A topic that has another id in the end than in the start was created again. What followed the start is lost,
-  and the new topic is read from its beginning, whatever the length of its log. Spark's Kafka connector does
-  not notice this if the new log is the longer one.
-- A topic that has another id now than in the end is lost in this micro-batch, and new in the next one.
-- An end behind the log, or before its start, means that the log was cut.
+- A topic with another id in the end than in the start was created again. The records after the start are
+  lost, and the new topic is read from its beginning, also if its log is longer. Spark's Kafka connector does
+  not notice a new topic with a longer log.
+- A topic with another id now than in the end is lost in this micro-batch, and new in the next one.
+- An end beyond the log's, or before its start, means that the log was cut.
 """
 
 from dataclasses import dataclass, field, replace
@@ -31,7 +31,7 @@ class Edge:
 
 
 class LogNow(Protocol):
-    """What a plan asks of the log."""
+    """The log as a plan asks for it."""
 
     topic_ids: dict[str, TopicId]
 
@@ -41,7 +41,7 @@ class LogNow(Protocol):
 
 
 def planned_ranges(start: Edge, end: Edge, latest: Offsets, log: LogNow, losses: Losses) -> list[OffsetRange]:
-    """The ranges to read; notes what is lost. ``latest`` are ends that are known to be in the log."""
+    """The ranges to read, with losses noted. ``latest`` are ends that the log is known to have."""
     starts, ends = dict(start.offsets), dict(end.offsets)
     ended = others(end.topic_ids, log.topic_ids)
     for topic_partition in sorted(ends):
@@ -64,9 +64,9 @@ def planned_ranges(start: Edge, end: Edge, latest: Offsets, log: LogNow, losses:
 
 
 def without_deleted(ranges: list[OffsetRange], log: LogNow, losses: Losses) -> list[OffsetRange]:
-    """The ranges from the log's start on.
+    """The ranges from the log's start on, with losses noted.
 
-    For ranges that are cut into pieces, because each piece's task would tell of its own part.
+    Ranges need it before they are cut into pieces, because each piece's task would report its own part.
     """
     starts = log.earliest({wanted.topic_partition for wanted in ranges})
     left = []
@@ -80,7 +80,7 @@ def without_deleted(ranges: list[OffsetRange], log: LogNow, losses: Losses) -> l
 
 
 def _newcomers(new: set[TopicPartition], log: LogNow, losses: Losses) -> dict[TopicPartition, int]:
-    """Where partitions begin that were added since the start."""
+    """The beginnings of partitions that were added since the start, with losses noted."""
     found = log.earliest(new)
     for topic_partition in sorted(new - found.keys()):
         sign = f"cannot find the earliest offsets of {topic_partition}, which was added and deleted"
@@ -94,7 +94,7 @@ def _newcomers(new: set[TopicPartition], log: LogNow, losses: Losses) -> dict[To
 
 
 def _within(wanted: OffsetRange, latest: Offsets, losses: Losses) -> OffsetRange:
-    """The part of a range that the log has."""
+    """The part of a range that the log has, with the rest noted as a loss."""
     topic_partition, start, end = wanted.topic_partition, wanted.start_offset, wanted.end_offset
     if end < start:
         sign = f"the offset of {topic_partition} was changed from {start} to {end}"

@@ -1,12 +1,12 @@
 """Micro-batch reads.
 
 Spark keeps one reader for the life of a query, for offsets and plans, and pickles another one to tasks. State
-of the first reaches a task only in a partition.
+of the first one reaches a task in a partition only.
 
 Three of Spark's rules shape this module. Spark calls ``initialOffset`` twice, and again after a restart
-before the first micro-batch was committed: its answer is kept, and is part of the end of the first
-micro-batch (``offsets``). "No new records" means returning the start unchanged. The limits are applied here,
-because Spark's limit is a mere number; only "read everything" (of ``Trigger.Once``) is taken from Spark.
+before the first micro-batch was committed; so the answer is kept, and is a part of the end of the first
+micro-batch (``offsets``). "No new records" is the start, unchanged. Spark's limit is a mere number, so the
+limits are applied here; only "read everything" (of ``Trigger.Once``) is taken from Spark.
 """
 
 import contextlib
@@ -39,9 +39,9 @@ from sparklog_datasource.task_start import StartsTasks
 
 
 class RangesPartition(InputPartition):  # type: ignore[misc]  # Spark's has no types
-    """One Spark partition: ranges that are read one after the other, and the ids of their topics.
+    """One Spark partition: ranges that are read one after the other, with the ids of their topics.
 
-    The first one of a micro-batch has ``reported``: the ends of all partitions.
+    The first one of a micro-batch has the ends of all partitions to report; ``reported`` is None in others.
     """
 
     def __init__(
@@ -66,12 +66,20 @@ class StreamReader(StartsTasks, DataSourceStreamReader, SupportsTriggerAvailable
         self._options = options
         self._latest = LatestOffsets(options) if latest is None else latest
         self._initial: dict[TopicPartition, int] | None = None
+        """The first answer to ``initialOffset``, which never changes."""
+
         self._is_under_way = False
+        """Whether the first micro-batch is over. Until then ends carry the initial offsets."""
+
         self._seen_ends: dict[TopicPartition, int] = {}
+        """Ends that the log was seen to have."""
+
         self._seen_ids: dict[str, TopicId] = {}
-        """The ids of the topics of the last ends, or of those that ``Trigger.AvailableNow`` captured."""
+        """The topics' ids of ``_seen_ends``, or of the ends that ``Trigger.AvailableNow`` captured."""
 
         self._available_now: AvailableNow | None = None
+        """None with any other trigger."""
+
         least = options.offsets_per_trigger_min
         self._gate = None if least is None else MinimumGate(least, options.trigger_delay_max_ms)
 
@@ -99,14 +107,18 @@ class StreamReader(StartsTasks, DataSourceStreamReader, SupportsTriggerAvailable
         ends = self._ends(starts, start_ids)
         recreated = others(start_ids, self._seen_ids)
         if not isinstance(limit, ReadAllAvailable):
-            known = {place: offset for place, offset in starts.items() if place.topic not in recreated}
+            known = {
+                topic_partition: offset
+                for topic_partition, offset in starts.items()
+                if topic_partition.topic not in recreated
+            }
             ends = self._limited(known, ends)
         if not ends or (ends == starts and not is_first and not recreated):
             return start
         return offsets_to_json(ends, topic_ids=self._seen_ids, initial=starts if is_first else None)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 (Spark's name)
-        """For the query's progress: how far the log is, whatever the limits."""
+        """The log's ends, without limits, for the query's progress."""
         return offsets_to_json(self._seen_ends) if self._seen_ends else None
 
     def commit(self, end: dict[str, Any]) -> None:
@@ -159,7 +171,7 @@ class StreamReader(StartsTasks, DataSourceStreamReader, SupportsTriggerAvailable
             reporter(self._options.connection).report(group, ends)
 
     def _tasks(self, ranges: list[OffsetRange]) -> list[list[OffsetRange]]:
-        """The ranges of each task; options that say how to divide them are obeyed to the letter."""
+        """The ranges of each task. Options that divide ranges are followed exactly."""
         if not self._options.cuts_ranges:
             return tasks_of_ranges(ranges)
         pieces = split_ranges(
@@ -193,16 +205,16 @@ class StreamReader(StartsTasks, DataSourceStreamReader, SupportsTriggerAvailable
         return ends if most is None else limited(most, starts, ends)
 
     def _see_as_far_as(self, ends: dict[TopicPartition, int], end_ids: dict[str, TopicId]) -> None:
-        """Ask again unless the log was seen to have these ends: they may be from a checkpoint."""
+        """Ask for the log's ends, unless it was seen to have these, which may be a checkpoint's."""
         if any(end > self._seen_ends.get(topic_partition, -1) for topic_partition, end in ends.items()):
             self._seen_ends = self._latest.latest(ends, end_ids)
 
 
 class RefusingReader(DataSourceStreamReader):  # type: ignore[misc]  # Spark's has no types
-    """Stands in for a reader whose options are wrong.
+    """A reader whose options are wrong: the first question raises the error.
 
-    An error while a reader is made reaches the user below another one: PySpark 4.2 and 4.3 stop the reader
-    that there is not. So it is raised by the first question instead.
+    An error from the making of a reader would reach the user below another one, because PySpark 4.2 and 4.3
+    stop the reader that was not made.
     """
 
     def __init__(self, message: str) -> None:

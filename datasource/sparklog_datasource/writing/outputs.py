@@ -1,6 +1,6 @@
 """Where a task's batches go: to a producer of its own, or to a member of an atomic write.
 
-    begin(places), send, send, ... begin(more), send, ... finish
+    begin(topic_partitions), send, send, ... begin(more), send, ... finish
 
 As a context manager an output ends its threads. If the block fails, a member withdraws what it has written.
 """
@@ -24,10 +24,10 @@ class Output(Protocol):
     def producer_id(self) -> int:
         """The producer id of the member that may win; -1 without one."""
 
-    def begin(self, places: Iterable[TopicPartition]) -> None:
+    def begin(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Batches for these partitions come next."""
 
-    def send(self, place: TopicPartition, batch: bytes) -> None: ...
+    def send(self, topic_partition: TopicPartition, batch: bytes) -> None: ...
 
     def finish(self) -> None:
         """Wait until everything is in the log."""
@@ -52,11 +52,11 @@ class PlainOutput:
     def producer_id(self) -> int:
         return NO_PRODUCER_ID
 
-    def begin(self, places: Iterable[TopicPartition]) -> None:
+    def begin(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Nothing has to be said beforehand."""
 
-    def send(self, place: TopicPartition, batch: bytes) -> None:
-        self._producer.send(place, batch)
+    def send(self, topic_partition: TopicPartition, batch: bytes) -> None:
+        self._producer.send(topic_partition, batch)
 
     def finish(self) -> None:
         self._producer.flush()
@@ -83,19 +83,19 @@ class MemberOutput:
     def producer_id(self) -> int:
         return self._member.producer_id
 
-    def begin(self, places: Iterable[TopicPartition]) -> None:
+    def begin(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Raises AlreadyCommitted if there is nothing to write any more."""
         if self._producer is not None:
-            self._member.add(places)
+            self._member.add(topic_partitions)
             return
-        self._member.open(places)
+        self._member.open(topic_partitions)
         transaction = Transaction(self._member.write.app_id, self.producer_id, MEMBER_EPOCH)
         self._producer = BatchProducer(self._cluster, timeout_ms=self._timeout_ms, transaction=transaction)
 
-    def send(self, place: TopicPartition, batch: bytes) -> None:
+    def send(self, topic_partition: TopicPartition, batch: bytes) -> None:
         if self._producer is None:
-            raise WriteFailed(f"a batch for {place} before the task became a member of its write")
-        self._producer.send(place, batch)
+            raise WriteFailed(f"a batch for {topic_partition} before the task became a member of its write")
+        self._producer.send(topic_partition, batch)
 
     def finish(self) -> None:
         if self._producer is not None:

@@ -5,7 +5,7 @@ limit is below one message gets that message, as in Kafka from Fetch 3 on; befor
 and stop.
 
 A batch of which no message is left (a control batch, or one that compaction has emptied) gives an old reader
-no offset to go on from. If a whole read consists of such batches, the log is read on behind them.
+no offset to go on from. If a whole read consists of such batches, the log is read on after them.
 """
 
 from collections.abc import Iterator, Sequence

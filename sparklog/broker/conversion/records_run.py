@@ -13,7 +13,7 @@ from sparklog.records.envelope import ARROW_BIT, ENVELOPE_BYTES, LENGTH_MIN, LEN
 
 CHUNK_BYTES: Final = 64 * 1024
 SMALL_BYTES: Final = 4 * 1024
-"""A batch that ends so far behind what was read, or nearer, is taken for one of many small ones."""
+"""A batch that ends at most so many bytes beyond those read is taken for one of many small ones."""
 
 _ENVELOPE: Final = struct.Struct(">qi4xb4xhi30xi")
 """Base offset, length, magic, attributes, last offset delta and record count of an envelope."""
@@ -39,9 +39,9 @@ def records_end(part: Part, position: int) -> int:
 
 
 def _pass_records(buffer: Bytes, end: int) -> int:
-    """The position behind the last batch of records whose envelope is in ``buffer``.
+    """The position after the last batch of records whose envelope is in ``buffer``.
 
-    Every batch up to there is one, and ends at ``end`` or before. It may end behind ``buffer``.
+    Every batch up to there is one, and ends at ``end`` or before. It may end beyond ``buffer``.
     """
     position, last_envelope = 0, len(buffer) - ENVELOPE_BYTES
     while position <= last_envelope:

@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from sparklog.core.group.group_shard import GroupShard
+from sparklog.core.group.group_machine import GroupMachine
 from sparklog.core.group.states import GroupState
 from sparklog.model.metric import Metric, counter, gauge
 
 STATES = tuple(state for state in GroupState if state is not GroupState.DEAD)
 
 
-def group_metrics(machines: Sequence[GroupShard], counts: Mapping[str, int]) -> list[Metric]:
+def group_metrics(machines: Sequence[GroupMachine], counts: Mapping[str, int]) -> list[Metric]:
     """Groups that are coordinated here, by state, and what happened to groups since the broker's start."""
     states: Counter[GroupState] = sum((machine.states() for machine in machines), Counter())
     return [

@@ -10,9 +10,9 @@ from typing import Any, Final
 from sparklog.broker.coordination.group_metrics import group_metrics
 from sparklog.broker.coordination.transaction_metrics import transaction_metrics
 from sparklog.core.coordinator.state_machine import StateMachine
-from sparklog.core.group.group_shard import GroupShard
+from sparklog.core.group.group_machine import GroupMachine
 from sparklog.core.group.settings import GroupSettings
-from sparklog.core.write_coordinator.transaction_state_shard import TransactionStateShard
+from sparklog.core.write_coordinator.transaction_state_machine import TransactionStateMachine
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import WireError
 from sparklog.model.ids import LeaderEpoch
@@ -80,7 +80,7 @@ GROUPS: Final = CoordinatorKind(
     topic=GROUP_OFFSETS_TOPIC,
     codec=GroupOffsetsCodec(),
     new_topic=_offsets_topic,
-    new_machine=lambda config, _: GroupShard.of(GroupSettings.of(config), _subscribed_topics),
+    new_machine=lambda config, _: GroupMachine.of(GroupSettings.of(config), _subscribed_topics),
     timeout_ms=lambda config: config.get_int("offsets.commit.timeout.ms"),
     compression=lambda config: Compression(config.get_int("offsets.topic.compression.codec")),
     metrics=group_metrics,
@@ -107,7 +107,7 @@ TRANSACTIONS: Final = CoordinatorKind(
     topic=TRANSACTION_STATE_TOPIC,
     codec=TransactionTopicCodec(),
     new_topic=_transactions_topic,
-    new_machine=TransactionStateShard.of,
+    new_machine=TransactionStateMachine.of,
     timeout_ms=lambda config: config.get_int("offsets.commit.timeout.ms"),
     compression=lambda config: Compression.NONE,
     metrics=transaction_metrics,

@@ -52,7 +52,7 @@ class PlainBatches(NamedTuple):
     begins: list[int]
     next_position: int
     next_offset: int
-    """Behind the last of them; -1 without any."""
+    """The first offset after the last of them; -1 without any."""
 
 
 def plain_batches(run: bytes, position: int) -> PlainBatches:

@@ -1,4 +1,4 @@
-"""Loads the shards of one broker: reads the log of each new one into its state machine, step by step.
+"""Loads the shards of one broker: reads the log of each new shard into its machine, step by step.
 
     began leading: end = log end, position = log start
         |
@@ -8,14 +8,13 @@
         |
         +--> position = end: loaded
 
-A load ends only when the high watermark has passed the end that the log had at the election: a record above
-it may have been acknowledged by the previous leader, and may still be lost with this one. It ends without a
-result when its leader epoch does (KAFKA-9307).
+A load ends when the high watermark has passed the log's end at the election, because the previous leader may
+have acknowledged records up to there, and this one may still lose them. It ends without a result when its
+leader epoch does (KAFKA-9307).
 
-One loop makes all steps. First are the loads that clients ask for, then the short ones. A load that waits for
-the high watermark, or for a damaged log, does not hold up the others. The machine of a loading shard is used
-by no other thread, so no lock is held while it is replayed; the partition's lock is held only while positions
-are looked up.
+One loop makes all steps: first of the loads that clients ask for, then of the short ones. A load that waits
+for the high watermark or a damaged log does not delay the others. A replay needs no lock, because no other
+thread uses the machine of a loading shard. The partition's lock is held while positions are looked up.
 """
 
 import logging
@@ -49,42 +48,48 @@ logger: Final = logging.getLogger(__name__)
 
 POLL_MS: Final = 10
 POLL_MAX_MS: Final = 500
-"""How often to look whether the high watermark has moved: at first often, because it usually does at once."""
+"""First and longest pause before the high watermark is read again. It usually moves at once."""
 
 RETRY_MS: Final = 5_000
-"""Pause after a log could not be read."""
+"""Pause after a log that could not be read."""
 
 
 @dataclass(slots=True, eq=False)
 class Load:
-    """One shard that loads. ``position`` is the offset to read next; ``end`` is exclusive."""
+    """One shard that loads."""
 
     host: ShardHost
     partition: Partition
     codec: RecordCodec
     began_ms: MonotonicMs
     position: int
+    """The offset to read next. All records from the log's start up to it are replayed."""
     end: int
+    """The log's end at the election, exclusive."""
     not_before_ms: MonotonicMs = MonotonicMs(0)
+    """No step is made before this time."""
     polls: int = 0
+    """Steps that had to wait, each twice as long as the last one, up to ``POLL_MAX_MS``."""
     records: int = 0
-    """How many were replayed."""
+    """Records that were replayed."""
     skipped: Counter[str] = field(default_factory=Counter)
     """Keys whose records were skipped, by reason."""
 
 
 class Loads:
-    """The loads of one broker. ``step_bytes``: about how much one step reads."""
+    """The loads of one broker. A step reads about ``step_bytes``."""
 
     def __init__(self, clock: Clock, metadata: MetadataCache, step_bytes: int) -> None:
         self._clock = clock
         self._metadata = metadata
         self._step_bytes = step_bytes
         self._added: deque[Load] = deque()
+        """Loads that the loop has not taken yet; any thread appends."""
         self._loads: list[Load] = []
+        """Loads that have not ended; the loop's own."""
         self._signal = Signal()
         self.last_load_ms = 0
-        """How long the last load that ended took, from the election on."""
+        """The time from the election to the end of the load that ended last."""
 
     def add(self, host: ShardHost, partition: Partition, codec: RecordCodec) -> None:
         """Load the shard of ``host`` from ``partition``, which has just begun to lead; for any thread."""
@@ -94,7 +99,7 @@ class Loads:
         self._signal.give()
 
     def loop(self) -> Loop:
-        """Load for ever; yields after every step."""
+        """Load for ever, and yield after every step."""
         while True:
             self._signal.take()
             while self._added:
@@ -110,20 +115,20 @@ class Loads:
                 yield Await(self._signal, rest_ms)
 
     def _rest_ms(self) -> int | None:
-        """How long no load can go on; None without loads."""
+        """The time until a load can go on; None without loads."""
         if not self._loads:
             return None
         now_ms = self._clock.monotonic_ms()
         return max(0, min(load.not_before_ms for load in self._loads) - now_ms)
 
     def _step(self, load: Load) -> bool:
-        """Read and replay a piece of the log; whether the load has ended."""
+        """Replay a piece of the log; whether the load has ended."""
         try:
             return self._advance(load)
         except (OSError, CorruptBatch) as error:
             self._note_unreadable(load, error)
         except Exception:
-            # A bug that one log provokes must not keep the other shards from loading.
+            # A bug that one log provokes must not stop the loads of other shards.
             logger.exception("%s: the coordinator cannot load, and tries again", load.host.topic_partition)
             load.not_before_ms = MonotonicMs(self._clock.monotonic_ms() + RETRY_MS)
         return False
@@ -131,7 +136,7 @@ class Loads:
     def _advance(self, load: Load) -> bool:
         high_watermark = load.host.high_watermark()
         if isinstance(high_watermark, ErrorCode):
-            self._wait(load)  # until the shard resigns, which is about to happen
+            self._wait(load)  # until the shard resigns, because its leader epoch is over
             return load.host.is_over
         if load.position < min(load.end, high_watermark):
             self._replay(load, min(load.end, high_watermark))
@@ -140,10 +145,10 @@ class Loads:
         if load.position >= load.end <= high_watermark:
             self._finish(load)
             return True
-        return load.host.is_over  # overtaken: what was replayed goes with the machine
+        return load.host.is_over  # a later epoch has begun; this machine is dropped
 
     def _wait(self, load: Load) -> None:
-        """Look again soon, and ever more seldom."""
+        """Make the next step later, each time twice as late."""
         pause_ms = min(POLL_MS << min(load.polls, 6), POLL_MAX_MS)
         load.polls += 1
         load.not_before_ms = MonotonicMs(self._clock.monotonic_ms() + pause_ms)
@@ -155,7 +160,7 @@ class Loads:
             return
         run, position = read_parts(read.parts), 0
         if not run:
-            load.position = readable_end  # compaction left nothing up to there
+            load.position = readable_end  # compaction has removed all up to there
         while position < len(run):
             plain = plain_batches(run, position)
             if plain.begins:
@@ -173,7 +178,7 @@ class Loads:
                 raise CorruptBatch(f"the batch at offset {load.position} ends behind what was read")
 
     def _look_up(self, load: Load, log: Log, readable_end: int) -> LogRead | None:
-        """Within the partition's lock."""
+        """The next piece of the log; within the partition's lock."""
         load.position = max(load.position, log.log_start_offset)  # retention may have raised it
         refuse_damaged(log, load.position)
         if load.position >= readable_end:
@@ -195,14 +200,14 @@ class Loads:
         )
         topics = load.host.shard.machine.topics()
         load.host.on_loaded()
-        # Looked at afterwards: from now on the shard is notified of deletions.
+        # A loading shard is not notified of deletions. It is from now on, so none falls between.
         gone = [topic for topic in topics if self._is_gone(topic)]
         if gone:
             load.host.on_topics_deleted(gone)
 
     def _is_gone(self, topic: NamedTopic) -> bool:
         """Whether the topic was deleted, or made again under its name."""
-        if not self._metadata.is_told:
+        if not self._metadata.is_received:
             return False
         present = self._metadata.topic(topic.name)
         return present is None or (NO_TOPIC_ID not in (topic.id, present.id) and topic.id != present.id)
@@ -223,7 +228,7 @@ class Loads:
 
 
 def _turn(load: Load) -> tuple[bool, int]:
-    """First those that clients have asked for, and of two the one with fewer offsets left."""
+    """The order of loads: those that clients ask for first, then those with fewer offsets left."""
     return not load.host.shard.is_asked_for, load.end - load.position
 
 
@@ -265,7 +270,7 @@ def _replay_others(
     *,
     is_control: bool,
 ) -> None:
-    """Batches of one kind: of one producer's transaction, of control records, or in a form of their own."""
+    """Replay batches of one kind: a producer's transaction, control records, or payloads in another form."""
     machine = load.host.shard.machine
     if is_control:
         for position, header in batches:
@@ -278,14 +283,14 @@ def _replay_others(
 
 
 def _replay_end(machine: StateMachine, run: bytes, position: int, header: BatchHeader) -> None:
-    """Control batches of other kinds end nothing."""
+    """Replay a control batch, if it ends a transaction."""
     end = end_of_transaction(memoryview(run)[position : position + header.size_bytes], header)
     if end is not None:
         machine.replay_end(header.producer_id, end.is_commit)
 
 
 def _latest(run: bytes, batches: Sequence[tuple[int, BatchHeader]]) -> LastValues:
-    """The last value of each key, in the order of those last records."""
+    """The last value of each key, in the order of the last records."""
     latest: LastValues = {}
     for rows in read_columns(run, batches):
         for key, value in zip(rows["key"].to_pylist(), rows["value"].to_pylist(), strict=True):

@@ -139,7 +139,7 @@ class TransactionMarkers:
             return state.leader
         now_ms = self._ports.clock.monotonic_ms()
         since_ms = end.not_found_since.setdefault(topic_partition, now_ms)
-        return None if self._metadata.is_told and now_ms - since_ms >= GONE_AFTER_MS else BrokerId(-1)
+        return None if self._metadata.is_received and now_ms - since_ms >= GONE_AFTER_MS else BrokerId(-1)
 
     def _send_later(self, end: _End, topic_partitions: list[TopicPartition]) -> None:
         def again() -> None:

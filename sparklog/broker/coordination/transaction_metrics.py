@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
-from sparklog.core.write_coordinator.transaction_state_shard import TransactionStateShard
+from sparklog.core.write_coordinator.transaction_state_machine import TransactionStateMachine
 from sparklog.model.metric import Metric, counter, gauge
 
 ENDS = ("committed", "aborted", "timed_out", "fenced")
 ENDS_OF_WRITES = ("committed", "aborted", "timed_out", "replaced")
 
 
-def transaction_metrics(machines: Sequence[TransactionStateShard], counts: Mapping[str, int]) -> list[Metric]:
+def transaction_metrics(
+    machines: Sequence[TransactionStateMachine], counts: Mapping[str, int]
+) -> list[Metric]:
     """Transactions that are coordinated here, and how others have ended since the broker's start."""
     open_now = [value for machine in machines for value in machine.transactions.open_transactions()]
     return [
@@ -37,7 +39,7 @@ def transaction_metrics(machines: Sequence[TransactionStateShard], counts: Mappi
     ]
 
 
-def _of_writes(machines: Sequence[TransactionStateShard], counts: Mapping[str, int]) -> list[Metric]:
+def _of_writes(machines: Sequence[TransactionStateMachine], counts: Mapping[str, int]) -> list[Metric]:
     open_now = [app for machine in machines for app in machine.writes.open_writes()]
     return [
         gauge(

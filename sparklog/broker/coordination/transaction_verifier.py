@@ -73,7 +73,7 @@ class TransactionVerifier:
         """
 
         def answered(errors: Errors) -> None:
-            answer({place: _of_a_produce(error) for place, error in errors.items()})
+            answer({topic_partition: _of_a_produce(error) for topic_partition, error in errors.items()})
 
         leader = self._coordinator_of(request.transactional_id)
         if leader is None:
@@ -136,7 +136,7 @@ def _deliver(asked: list[_Asked], response: AddPartitionsToTxnResponse | None) -
         if is_answer:
             for topic in results[number].topic_results:
                 for partition in topic.results_by_partition:
-                    place = TopicPartition(topic.name, partition.partition_index)
-                    if place in errors:
-                        errors[place] = partition.partition_error_code
+                    topic_partition = TopicPartition(topic.name, partition.partition_index)
+                    if topic_partition in errors:
+                        errors[topic_partition] = partition.partition_error_code
         one.answer(errors)

@@ -1,8 +1,8 @@
-"""Which partition follows whom, and by which fetcher it is fetched.
+"""The leaders of followed partitions, and the fetchers that fetch them.
 
-A topic may be deleted and made again under its name while a message about the earlier one is on its way. So a
-partition is known by its name *and* by what it is: who begins to follow takes the place of whatever had that
-name, and what is said of a partition that was replaced is nothing to the one in its place.
+A topic may be recreated under its name while a message about the earlier one is on its way. So an entry is of
+a name *and* of one partition object. A partition that begins to follow replaces any other of its name, and a
+message about a replaced partition changes nothing.
 
 Not thread-safe; ``Fetchers`` holds its guard around it.
 """
@@ -39,13 +39,15 @@ class FollowTable(Generic[Runner]):
         runner.fetcher.add(partition)
 
     def stop(self, partition: Partition) -> None:
-        """Nobody fetches for it any more; nothing if another has its name, or it does not follow."""
+        """End the fetches for a partition. A partition that does not follow, or was replaced, changes
+        nothing.
+        """
         runner = self.runner_of(partition)
         if runner is not None:
             del self._followed[partition.topic_partition]
             runner.fetcher.remove(partition)
 
     def runner_of(self, partition: Partition) -> Runner | None:
-        """Who fetches for it, if anybody."""
+        """The runner of the partition's fetcher; None for a partition that does not follow."""
         known = self._followed.get(partition.topic_partition)
         return None if known is None or known[0] is not partition else known[1]

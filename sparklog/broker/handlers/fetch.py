@@ -259,7 +259,7 @@ def _partition(call: Call, request: FetchRequest, index: int, result: ReadResult
     error = result.error
     if error is ErrorCode.kafka_storage_error and call.version < FIRST_VERSION_OF_STORAGE_ERROR:
         error = ErrorCode.not_leader_or_follower
-    is_told = request.isolation_level == READ_COMMITTED or request.with_aborted == 1
+    wants_aborted = request.isolation_level == READ_COMMITTED or request.with_aborted == 1
     diverging = None
     if result.diverging is not None:
         diverging = FetchEpochEndOffset(epoch=result.diverging.epoch, end_offset=result.diverging.end_offset)
@@ -269,7 +269,7 @@ def _partition(call: Call, request: FetchRequest, index: int, result: ReadResult
         high_watermark=result.high_watermark,
         last_stable_offset=result.last_stable_offset,
         log_start_offset=result.log_start_offset,
-        aborted_transactions=_aborted(result) if is_told else None,
+        aborted_transactions=_aborted(result) if wants_aborted else None,
         preferred_read_replica=result.preferred,
         records=result.parts,
         diverging_epoch=diverging,

@@ -65,7 +65,7 @@ def _leader(call: Call, kind: CoordinatorKind, key: str) -> Node | None:
     metadata = call.broker.metadata
     topic = metadata.topic(kind.topic)
     if topic is None:
-        if metadata.is_told:
+        if metadata.is_received:
             call.broker.internal_topics.create(kind)
         return None
     state = topic.partitions.get(partition_of(key, len(topic.partitions)))

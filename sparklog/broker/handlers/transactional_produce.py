@@ -80,7 +80,7 @@ def verify(
     def answered(errors: Mapping[TopicPartition, ErrorCode]) -> None:
         answer(_refusals(asked, errors))
 
-    topic_ids = {place.topic: batch.partition.topic_id for place, batch in asked.items()}
+    topic_ids = {topic_partition.topic: batch.partition.topic_id for topic_partition, batch in asked.items()}
     identity = (transactional_id, guard.producer_id, guard.producer_epoch)
     call.broker.verifier.verify(VerifyPartitions(*identity, tuple(asked), topic_ids), answered)
 
@@ -95,7 +95,7 @@ def _refusals(
         refusals[topic_partition] = AppendResult(error, message=MESSAGES.get(error, ""))
         batch = asked[topic_partition]
         if error is ErrorCode.not_enough_replicas:
-            # Those behind it must not overtake it.
+            # Later batches must not overtake it.
             batch.partition.leader_append.note_refused(batch.taken.accepted.batches)
         elif error in OF_ANOTHER_PRODUCER and batch.guard is not None:
             batch.guard.is_refused = True

@@ -1,4 +1,4 @@
-"""A broker's work with its remote store, put together: copies, deletion behind them, reads of history.
+"""A broker's work with its remote store, put together: copies, deletion after them, reads of history.
 
 ``BrokerBody`` makes it over the ports of a store, for a broker with ``remote.log.storage.url``. The owner of
 the body runs the loops on threads of their own, because a store may not answer for minutes.
@@ -12,7 +12,7 @@ from sparklog.broker.current_settings import CurrentSettings
 from sparklog.broker.ports import Ports
 from sparklog.broker.remote_log.copying.catalog import ManifestCatalog
 from sparklog.broker.remote_log.copying.copier import CopierPorts, RemoteCopier
-from sparklog.broker.remote_log.copying.deletion import TieredDeletion
+from sparklog.broker.remote_log.copying.deletion import RemoteLogDeletion
 from sparklog.broker.remote_log.copying.history_questions import LOOPS
 from sparklog.broker.remote_log.reading.reader import HistoryReader
 from sparklog.broker.remote_log.reading.runs import RunCache
@@ -52,7 +52,7 @@ class RemoteCopies:
     """The remote copies of one broker. Reads of consumers reach the store from ``compose`` to ``close``."""
 
     copier: RemoteCopier
-    deletion: TieredDeletion
+    deletion: RemoteLogDeletion
     reader: HistoryReader
     _fetches: FetchPurgatory
 
@@ -74,7 +74,7 @@ class RemoteCopies:
             CopierPorts(zookeeper, store.open_for_copies, store.url, inside.clock, store.new_id, store.pace),
             interval_ms=config.get_int("remote.log.manager.task.interval.ms"),
         )
-        deletion = TieredDeletion(
+        deletion = RemoteLogDeletion(
             replicas.partitions,
             zookeeper,
             store.for_deletion,

@@ -69,9 +69,9 @@ class StoreThreads:
             self._question_loops.start(name, loop)
 
     def close(self) -> None:
-        """Stop in the middle of an upload, which leaves nothing behind that counts.
+        """Stop in the middle of an upload, which leaves nothing that counts.
 
-        Twice is fine. A stop does not wait for a store that hangs: its answer is left behind.
+        Twice is fine. A stop does not wait for a store that hangs, and ignores its answer.
         """
         self._stopping.set()
         if self._body is not None and self._body.copies is not None:

@@ -35,4 +35,4 @@ class FirstReport:
             go_on()
 
         timeout = self._timer.after(WAIT_MAX_MS, end)
-        self._metadata.when_told(report)
+        self._metadata.when_received(report)

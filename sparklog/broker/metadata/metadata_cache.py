@@ -67,14 +67,14 @@ class MetadataCache:
         return self._snapshot
 
     @property
-    def is_told(self) -> bool:
+    def is_received(self) -> bool:
         """Whether this broker has received an update since it started."""
         return self._snapshot.controller_epoch >= 0
 
-    def when_told(self, go_on: Callable[[], None]) -> None:
+    def when_received(self, go_on: Callable[[], None]) -> None:
         """Call ``go_on`` once this broker has received an update: at once, or on the thread of the first."""
         with self._guard:
-            if not self.is_told:
+            if not self.is_received:
                 self._waiting.append(go_on)
                 return
         go_on()
@@ -89,7 +89,7 @@ class MetadataCache:
 
     def may_exist(self, topic_partition: TopicPartition) -> bool:
         """Whether the partition may exist. Before the controller's first update every partition may exist."""
-        return not self.is_told or self.partition(topic_partition) is not None
+        return not self.is_received or self.partition(topic_partition) is not None
 
     def update(self, request: UpdateMetadataRequest) -> ErrorCode | None:
         """Apply a controller's update, unless a newer controller has sent one; None for a late repetition.

@@ -11,7 +11,7 @@ from sparklog.broker.partition.answers import AppendResult, objected
 from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.broker.partition.batches import Batches, stamp_all
 from sparklog.broker.partition.log_guard import LogGuard
-from sparklog.broker.partition.producer_gate import BEHIND_A_REFUSED_ONE, ProducerGate
+from sparklog.broker.partition.producer_gate import AFTER_A_REFUSED_ONE, ProducerGate
 from sparklog.core.producers.latest_connections import Late
 from sparklog.core.producers.producer_state import Duplicate, ProducerBatch, RefusedSequence
 from sparklog.core.producers.verification import VerificationGuard
@@ -132,7 +132,7 @@ class LeaderAppend:
             return refusal
         if self._gate.must_wait(batches, after_refusal=request.after_refusal):
             error = ErrorCode.not_enough_replicas
-            return AppendResult(error, message=BEHIND_A_REFUSED_ONE, is_held_up=True)
+            return AppendResult(error, message=AFTER_A_REFUSED_ONE, is_held_up=True)
         if objection is not None:
             return objected(objection)
         return self._append_new(leader, request, token, outlasts=request.leader_epoch is None)

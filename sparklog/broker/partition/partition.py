@@ -163,7 +163,7 @@ class Partition:
 
     @property
     def unstable_offsets(self) -> int:
-        """How far the last stable offset is behind the high watermark."""
+        """How many offsets the last stable offset lags the high watermark."""
         marks = self._replica.marks
         return max(0, marks.high_watermark - marks.last_stable_offset)
 

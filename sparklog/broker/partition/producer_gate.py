@@ -21,7 +21,7 @@ from sparklog.storage.disk import Buffer
 from sparklog.storage.log import Log
 from sparklog.storage.snapshots import producer_batch
 
-BEHIND_A_REFUSED_ONE: Final = (
+AFTER_A_REFUSED_ONE: Final = (
     "an earlier batch of this producer was refused, and has not been repeated: send that one first"
 )
 

@@ -1,1 +1,1 @@
-"""Requests that wait (for replication, for bytes, for followers), and what is kept between fetches."""
+"""Requests that wait (for replication, for bytes, for followers), and the state between fetches."""

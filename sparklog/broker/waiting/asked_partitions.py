@@ -1,4 +1,4 @@
-"""What a fetch asks of each partition, and what its fetcher was sent of it last."""
+"""The partitions of a fetch, with the offsets that were last sent of each."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class AskedPartition:
     sent_high_watermark: int = -1
     sent_log_start_offset: int = -1
     read: ReadRequest | None = None
-    """``asked`` as a request to the partition, cached."""
+    """``asked`` as a request to the partition; None after ``asked`` has changed."""
 
     def read_request(
         self,

@@ -1,14 +1,14 @@
-"""A fetch request on its way: read what there is, or wait until there is enough.
+"""Fetch requests: each reads its partitions, and waits until there is enough to answer.
 
-Partitions are read in the request's order under its byte limit; the first that has anything may exceed every
-limit by one batch, so that a large batch never stops a reader (KIP-74). With fewer than ``min_bytes`` and
-nothing else to say, the fetch waits in the purgatory of each of its partitions; whatever happens there wakes
-it, it reads again what has changed, and answers or goes on waiting until its time is up. Partitions at rest
-(``session_partitions``) are neither read nor waited in again: they join the fetch when they change.
+Partitions are read in the request's order under its byte limit. The first one with records may exceed the
+limits by one batch, so that a large batch never stops a reader (KIP-74). A fetch with fewer than
+``min_bytes``, and without an error or divergence, waits in the purgatory of each of its partitions. A change
+of a partition wakes it. It then reads the changed partitions again, and answers or waits until its time is
+up. Partitions at rest (``session_partitions``) join the fetch when they change.
 
-Records that are in the remote store only are not there yet, and are neither read nor awaited like others: the
-fetch is parked with ``history_fetches`` until the store has answered, or ``remote.fetch.max.wait.ms`` is
-over. It then reads its other partitions again, so that each answer is of the present leader and log.
+A fetch of records that only the remote store has is parked with ``history_fetches``, until the store has
+answered or ``remote.fetch.max.wait.ms`` is over. It then reads its other partitions again, so that each
+answer is of the present leader and log.
 """
 
 import itertools
@@ -43,7 +43,7 @@ Answer = Callable[[Results], None]
 NOT_READ = ReadResult(ErrorCode.none)
 """The result of a partition that has just joined a fetch."""
 NOT_HERE: Mapping[int, HistoryRead] = MappingProxyType({})
-"""By place among the wanted partitions: what has come from the remote store; here nothing."""
+"""The remote store's answers by index among the wanted partitions; here none."""
 
 
 @dataclass(slots=True)
@@ -60,16 +60,18 @@ class FetchWait:
     """One request that may wait, under one token in each of its partitions."""
 
     guard: Guard
+    """Protects ``answered``, and what is added to ``tokens`` and ``wanted``."""
     wanted: list[tuple[TopicPartition, Partition, ReadRequest]]
-    """Partitions at rest that change are added at the end."""
+    """Partitions at rest that change are added at the end, so an index stays valid."""
     limits: FetchLimits
     answer: Answer
     results: Results
-    """What each partition last answered."""
+    """The last result of each partition in ``wanted``."""
     tokens: dict[int, int] = field(default_factory=dict)
-    """The index in ``wanted`` of each token's partition."""
+    """The index in ``wanted`` of each token's partition. Woken tokens are removed."""
     timer: Cancellable | None = None
     answered: bool = False
+    """Set once, by the thread that calls ``answer``. No token is added from then on."""
     session: SessionFetch | None = None
 
     def is_over(self) -> bool:
@@ -82,8 +84,8 @@ class FetchPurgatory:
     def __init__(
         self, ports: Ports, throttle: ReplicationThrottle, at_rest: Mapping[int, SessionPartitions]
     ) -> None:
-        """``throttle`` limits what this broker sends to replicas that are not in sync; ``at_rest`` are the
-        tokens of partitions at rest, with their sessions.
+        """``throttle`` limits the bytes for replicas that are not in sync; ``at_rest`` has the sessions of
+        the tokens of partitions at rest.
         """
         self._at_rest = at_rest
         self._ports = ports
@@ -99,7 +101,7 @@ class FetchPurgatory:
     def fetch(
         self, wanted: Wanted, limits: FetchLimits, answer: Answer, session: SessionFetch | None = None
     ) -> None:
-        """Answer at once, or as soon as there is enough, or when ``limits.wait_max_ms`` are over."""
+        """Answer at once, as soon as there is enough, or after ``limits.wait_max_ms``."""
         results = read_all(wanted, limits.bytes_max, self._throttle.allowance(), is_retry=False)
         if self._ask_history(wanted, limits, results, answer):
             return
@@ -125,9 +127,7 @@ class FetchPurgatory:
         return True
 
     def _ask_history(self, wanted: Wanted, limits: FetchLimits, results: Results, answer: Answer) -> bool:
-        """Ask the remote store for what only that has, and answer with it; False if there is nothing to
-        ask.
-        """
+        """Answer with records that only the remote store has, once it gives them; False if there are none."""
         ranges = ranges_of([results[topic_partition] for topic_partition, *_ in wanted], limits.bytes_max)
         if self.history is None or not ranges:
             return False
@@ -137,7 +137,8 @@ class FetchPurgatory:
             results = read_all(wanted, limits.bytes_max, allowance, is_retry=True, arrived=arrived)
             self._throttle.count(wanted, results)
             holes = [nth for nth, read in arrived.items() if is_hole(wanted[nth][2], read)]
-            if holes and not is_enough(results, 1):  # else its reader would ask again at once
+            if holes and not is_enough(results, 1):
+                # The disk has nothing after the hole yet. Without a pause the client would repeat at once.
                 self._ports.timer.after(limits.wait_max_ms, lambda: answer(results))
             else:
                 answer(results)
@@ -146,7 +147,7 @@ class FetchPurgatory:
         return True
 
     def wake(self, token: int) -> None:
-        """Something changed in the partition that knows ``token``."""
+        """The partition with ``token`` has changed."""
         wait = self._waits.pop(token, None)
         if wait is not None and not wait.answered:
             self._look_again(wait, wait.tokens.pop(token))
@@ -155,7 +156,7 @@ class FetchPurgatory:
 
     def _look_again(self, wait: FetchWait, index: int) -> None:
         _, partition, request = wait.wanted[index]
-        # Taken before the read, because later changes must wake this fetch again.
+        # The end is taken before the read, because later changes must wake this fetch again.
         end = partition.log_end_offset if request.follower is not None else partition.high_watermark
         read_again(wait, index, self._throttle.allowance())
         if is_enough(wait.results, wait.limits.bytes_min):
@@ -187,7 +188,7 @@ class FetchPurgatory:
             self._waits[token] = wait
         partition.reads.wait_for_more(token, request)
         if wait.is_over():
-            # It timed out before the partition had the token, which would otherwise never be forgotten.
+            # The fetch was answered before the partition had the token, which would never be forgotten.
             self._waits.pop(token, None)
             partition.reads.forget(token)
 
@@ -229,13 +230,13 @@ class FetchPurgatory:
         resting = Resting(session.entries[topic_partition], topic_partition, partition, request, token)
         if not session.partitions.rest(resting):
             return False
-        if self._waits.pop(token, None) is None:  # a change has taken it, and found the fetch answered
+        if self._waits.pop(token, None) is None:  # a change has taken the token, and found the fetch answered
             session.partitions.wake(token)
         return True
 
 
 def _add(wait: FetchWait, session: SessionFetch, resting: Resting) -> int | None:
-    """Let a partition that rested be read by the fetch: where in ``wanted`` it is; None if that is over."""
+    """The index in ``wanted`` of a partition that rested, now added; None if the fetch is answered."""
     with wait.guard:
         if wait.answered:
             return None
@@ -247,7 +248,7 @@ def _add(wait: FetchWait, session: SessionFetch, resting: Resting) -> int | None
 
 
 def advanced(request: ReadRequest, end: int) -> ReadRequest:
-    """The same request, but content with everything below ``end``: only what is beyond wakes it again."""
+    """The same request from ``end`` on, so that records below it do not wake the fetch again."""
     return request._replace(fetch_offset=max(request.fetch_offset, end))
 
 
@@ -269,9 +270,9 @@ def read_all(
         if result.history is not None and index in arrived:
             result = with_history(result, arrived[index], left)
             if is_hole(request, arrived[index]):
-                behind = request._replace(fetch_offset=arrived[index].next_offset, last_fetched_epoch=-1)
-                result = read_behind_hole(
-                    partition, behind, result, left, allowance, nothing_yet=left == bytes_max
+                later = request._replace(fetch_offset=arrived[index].next_offset, last_fetched_epoch=-1)
+                result = read_after_hole(
+                    partition, later, result, left, allowance, nothing_yet=left == bytes_max
                 )
         results[topic_partition] = result
         left -= result.size_bytes
@@ -287,12 +288,12 @@ def read_one(
     nothing_yet: bool,
     is_retry: bool,
 ) -> ReadResult:
-    """Read a partition within ``left`` bytes; no records of it while it is throttled."""
+    """Read a partition within ``left`` bytes, and within its throttle."""
     limited = request if request.max_bytes <= left else request._replace(max_bytes=max(left, 0))
     if allowance is None or not allowance.limits(partition, request):
         return partition.reads.read(limited, at_least_one_batch=nothing_yet, is_retry=is_retry)
     throttled = limited._replace(max_bytes=min(limited.max_bytes, max(allowance.left, 0)))
-    # A batch that is larger than what is left goes too, or it never would; the reply's limit still holds.
+    # The last batch may exceed the allowance, or a large one would never be sent. The reply's limit holds.
     may_exceed = throttled.max_bytes > 0
     result = partition.reads.read(throttled, at_least_one_batch=may_exceed, is_retry=is_retry)
     allowance.left -= result.size_bytes
@@ -300,8 +301,8 @@ def read_one(
 
 
 def read_again(wait: FetchWait, woken: int, allowance: Allowance | None) -> None:
-    """Read the partition that woke the fetch, and each other one that has changed since it was read: that may
-    be woken too in a moment, and its bytes need not wait for another fetch.
+    """Read the partition that woke the fetch, and every other that has changed since it was read, because
+    that one's bytes need not wait for another fetch.
     """
     left = wait.limits.bytes_max
     nothing_yet = True
@@ -315,8 +316,8 @@ def read_again(wait: FetchWait, woken: int, allowance: Allowance | None) -> None
 
 
 def has_changed(partition: Partition, request: ReadRequest, result: ReadResult) -> bool:
-    """Whether a read may give something else than ``result`` did. Bytes are looked up anew for every answer:
-    a log may have been cut since.
+    """Whether a read may differ from ``result``. Bytes are read again for every answer, because the log may
+    have been cut since.
     """
     return (
         result.size_bytes > 0
@@ -327,10 +328,8 @@ def has_changed(partition: Partition, request: ReadRequest, result: ReadResult) 
 
 
 def with_history(result: ReadResult, read: HistoryRead, left: int) -> ReadResult:
-    """The answer for a partition, with what has come from the remote store. What no longer fits, because
-    other partitions have more than they had, is left for the next fetch.
-    """
-    if read.size_bytes and left <= 0:
+    """The result of a partition, with the records from the remote store."""
+    if read.size_bytes and left <= 0:  # other partitions have more by now; the next fetch gets these records
         return result
     return result._replace(
         error=read.error, parts=read.parts, size_bytes=read.size_bytes, aborted=read.aborted, history=None
@@ -338,11 +337,11 @@ def with_history(result: ReadResult, read: HistoryRead, left: int) -> ReadResult
 
 
 def is_hole(request: ReadRequest, read: HistoryRead) -> bool:
-    """Whether the log has nothing from the fetch offset up to where its disk begins."""
+    """Whether the log has no record from the fetch offset up to the start of its disk."""
     return read.error is ErrorCode.none and not read.parts and read.next_offset > request.fetch_offset
 
 
-def read_behind_hole(
+def read_after_hole(
     partition: Partition,
     request: ReadRequest,
     before: ReadResult,
@@ -351,9 +350,11 @@ def read_behind_hole(
     *,
     nothing_yet: bool,
 ) -> ReadResult:
-    """Read on after a hole. Returns ``before`` if that offset has left the disk or the log has changed: the
-    next fetch decides. ``request`` names no epoch of its last record, because the log would not compare one
-    from before the hole with an offset after it.
+    """Read on after a hole. Returns ``before`` if that offset has left the disk or the log has changed; the
+    next fetch decides.
+
+    ``request`` has no epoch of its last record, because the log cannot compare an epoch from before the hole
+    with an offset after it.
     """
     result = read_one(partition, request, left, allowance, nothing_yet=nothing_yet, is_retry=True)
     is_there = result.error is ErrorCode.none and result.diverging is None and result.history is None
@@ -361,7 +362,7 @@ def read_behind_hole(
 
 
 def is_enough(results: Results, bytes_min: int) -> bool:
-    """Whether to answer now: enough bytes, or an error or a divergence that should not wait."""
+    """Whether to answer now: with enough bytes, an error or a divergence."""
     size = 0
     for result in list(results.values()):  # other threads may add to them
         if result.error is not ErrorCode.none or result.diverging is not None:

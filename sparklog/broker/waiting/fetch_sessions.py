@@ -1,10 +1,10 @@
-"""Fetch sessions (KIP-227): a fetcher of many partitions names them once, and afterwards only changes.
+"""Fetch sessions (KIP-227): a fetcher of many partitions names them once, then only changes.
 
 A *full* fetch names every partition and may open a session, whose id is in the reply. A later *incremental*
-fetch names only partitions that changed: new, removed, or with another offset. Its reply has only partitions
-with news: records, an error, a diverging epoch, or a high watermark or log start that this session has not
-sent yet. Each fetch carries the session's next epoch, which reveals a lost or repeated fetch; the fetcher
-then starts over with a full fetch.
+fetch names only new and removed partitions, and those with another offset. Its reply has only partitions with
+news: records, an error, a diverging epoch, or a high watermark or log start that the session has not sent
+yet. Each fetch carries the session's next epoch, which reveals a lost or repeated fetch; the fetcher then
+starts over with a full fetch.
 
     session id 0, epoch -1    no session: a full answer
     session id 0, epoch 0     full; a session is opened if there is room
@@ -13,9 +13,8 @@ then starts over with a full fetch.
     session id N, epoch > 0   incremental
 
 The number of sessions is bounded. A new session evicts one that was unused for two minutes, otherwise a
-smaller one created more than two minutes ago, consumers' before followers'. A follower's session may evict
-any consumer's. The total of remembered partitions is bounded too. Without room a fetch is served without a
-session.
+smaller one that is older than two minutes, consumers' before followers'. A follower's session may evict any
+consumer's. The total of remembered partitions is bounded, too. Without room a fetch gets no session.
 
 Failure: FETCH_SESSION_ID_NOT_FOUND for an unknown session, INVALID_FETCH_SESSION_EPOCH for another epoch,
 FETCH_SESSION_TOPIC_ID_ERROR if a fetch and its session name topics differently (by name or by id).
@@ -64,10 +63,12 @@ class FetchSession:
     guard: Guard
     partitions: SessionPartitions
     used_ms: MonotonicMs
+    """The time of the last fetch, never before ``created_ms``."""
     epoch: int = 1
-    """The epoch of the next fetch."""
+    """The epoch of the next fetch. It grows as a fetch begins, so that its repetition is refused."""
 
     def news(self, answers: Answers) -> list[tuple[AskedPartition, FetchPartitionData]]:
+        """The answers that must be sent, which count as sent."""
         found = [(entry, data) for entry, data in answers if entry.has_news(data)]
         for entry, data in found:
             if data.records:
@@ -77,7 +78,7 @@ class FetchSession:
 
 @dataclass(slots=True)
 class FetchContext:
-    """How one fetch is to be answered."""
+    """The partitions of one fetch, and the session in which it is answered; None without one."""
 
     sessions: "FetchSessions"
     request: FetchRequest
@@ -97,7 +98,7 @@ class FetchContext:
                 session_id = self.sessions.open(self.request, self.partitions, self.by_topic_id)
             return FetchResponse(session_id=session_id, responses=_by_topic(answers))
         with self.session.guard:
-            if self.session.epoch != _epoch_after(self.request.session_epoch):
+            if self.session.epoch != _epoch_after(self.request.session_epoch):  # another fetch has begun
                 return FetchResponse(error_code=ErrorCode.invalid_fetch_session_epoch)
             return FetchResponse(session_id=self.session.id, responses=_by_topic(self.session.news(answers)))
 
@@ -109,9 +110,11 @@ class FetchSessions:
     ports: Ports
     slots_max: int = 0
     by_token: dict[int, SessionPartitions] = field(default_factory=dict)
-    """The partitions of the session of each token at rest."""
+    """The session's partitions for each token at rest, in all sessions."""
     _sessions: dict[int, FetchSession] = field(default_factory=dict)
+    """By id."""
     _last_id: int = NO_SESSION
+    """The id given last; NO_SESSION before the first."""
     _guard: Guard = field(init=False)
 
     def __post_init__(self) -> None:
@@ -123,8 +126,9 @@ class FetchSessions:
     def begin(
         self, request: FetchRequest, slots_max: int, *, by_topic_id: bool, rest_max_ms: int = 0
     ) -> FetchContext | ErrorCode:
-        """The context to answer ``request`` in, or the error. ``rest_max_ms``: how long partitions of a
-        follower's session may rest.
+        """The context in which to answer ``request``, or the error.
+
+        ``rest_max_ms`` bounds the rest of partitions in a follower's session.
         """
         self.slots_max = slots_max
         if request.session_epoch in (OPENING_EPOCH, CLOSING_EPOCH):

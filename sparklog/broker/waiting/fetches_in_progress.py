@@ -1,4 +1,4 @@
-"""Which followers' fetches are inside this broker now, and since when (KIP-501).
+"""The followers' fetches that are inside this broker, with their times of arrival (KIP-501).
 
 A leader judges its followers by the time of their last fetch. While the leader stalls (a slow disk, a lock
 held long), their fetches wait inside it unprocessed. Removing them from the ISR would leave only the stalled
@@ -13,7 +13,7 @@ from sparklog.model.ids import BrokerId
 from sparklog.model.time import MonotonicMs
 
 IN_PROGRESS_MAX_MS: Final = 300_000
-"""What is here for longer was forgotten; its follower has long given up waiting."""
+"""An older fetch was never taken out; its follower has long given up waiting."""
 
 
 class FetchesInProgress:
@@ -29,11 +29,11 @@ class FetchesInProgress:
         return token
 
     def leave(self, token: int) -> None:
-        """It was answered. Twice is fine."""
+        """The fetch was answered. Idempotent."""
         self._inside.pop(token, None)
 
     def arrivals(self, now_ms: MonotonicMs) -> Mapping[BrokerId, MonotonicMs]:
-        """Since when the oldest fetch of each follower waits."""
+        """The arrival of the oldest fetch of each follower."""
         oldest: dict[BrokerId, MonotonicMs] = {}
         for token, (follower, arrived_ms) in list(self._inside.items()):
             if now_ms - arrived_ms > IN_PROGRESS_MAX_MS:

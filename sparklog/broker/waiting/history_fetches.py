@@ -1,8 +1,7 @@
-"""Requests that wait for a remote store: parked without a thread, answered once, by the store or their time.
+"""Requests that wait for a remote store, without a thread. Each is answered once, by the store or its timer.
 
-The store's answers come on its readers' threads. A request that asks about several partitions is answered
-when the last of its answers has come. What comes after the time is over is not lost: the reader keeps it, and
-the client's next request finds it there.
+The readers' threads deliver the store's answers. A request about several partitions is answered with the last
+of them. The reader keeps an answer that arrives too late, so the client's next request finds it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,12 +23,14 @@ Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
 Arrived = Mapping[int, HistoryRead]
-"""By place among the partitions of a fetch."""
+"""By index among the partitions of a fetch."""
 
 
 class History(Protocol):
-    """Reads of the remote store. No call waits: an answer comes now if it is in memory, else later and on
-    another thread; never, if the store has too much to do.
+    """Reads of the remote store. No call blocks.
+
+    An answer in memory is given at once, any other later and on another thread. With too many reads in
+    progress there is none.
     """
 
     def read(self, wanted: HistoryRange, answer: Callable[[HistoryRead], None]) -> None:
@@ -41,12 +42,17 @@ class History(Protocol):
 
 @dataclass(slots=True)
 class _Wait(Generic[Answer]):
+    """One request, which finishes once."""
+
     guard: Guard
     missing: set[int]
+    """The indexes without an answer; ``arrived`` has all others."""
     finish: Callable[[Mapping[int, Answer]], None]
     arrived: dict[int, Answer] = field(default_factory=dict)
+    """It no longer changes once ``is_over``."""
     timer: Cancellable | None = None
     is_over: bool = False
+    """Set by the thread that calls ``finish``."""
 
     def on_answer(self, index: int, answer: Answer) -> None:
         with self.guard:
@@ -79,7 +85,7 @@ class HistoryFetches:
         self._wait_max_ms = wait_max_ms
 
     def ask(self, ranges: Mapping[int, HistoryRange], finish: Callable[[Arrived], None]) -> None:
-        """Ask for all ``ranges``, and call ``finish`` once: with everything, or when the time is over."""
+        """Ask for all ``ranges``, and call ``finish`` once: with all answers, or with those in time."""
         self._ask(ranges, self._history.read, finish, self._wait_max_ms)
 
     def find(
@@ -88,7 +94,7 @@ class HistoryFetches:
         wait_max_ms: int,
         finish: Callable[[Mapping[int, HistoryFound]], None],
     ) -> None:
-        """Search for all ``times``, and call ``finish`` once: with everything, or after ``wait_max_ms``."""
+        """Search for all ``times``, and call ``finish`` once: with all answers, or after ``wait_max_ms``."""
         self._ask(times, self._history.find, finish, wait_max_ms)
 
     def _ask(
@@ -105,9 +111,9 @@ class HistoryFetches:
 
 
 def ranges_of(results: Sequence[ReadResult], bytes_max: int) -> dict[int, HistoryRange]:
-    """What to ask the store for, within what the partitions on disk leave of ``bytes_max``.
+    """The ranges to read from the store, within the bytes of ``bytes_max`` that the disks' records leave.
 
-    The first partition of a fetch that has anything may exceed the limit by one batch, as on disk.
+    The first partition with records may exceed the limit by one batch, as on disk.
     """
     left = bytes_max - sum(result.size_bytes for result in results)
     ranges: dict[int, HistoryRange] = {}

@@ -1,8 +1,8 @@
 """Requests that wait in several partitions and get one answer.
 
-A request has one share per partition: something to do under the partition's lock, after which the share is
-decided at once or waits for replicas under a token. The request is answered exactly once: when its last share
-is decided, or when its time is up. What was done by then stays done; the late shares say REQUEST_TIMED_OUT.
+A request has one share per partition. A share does its work under the partition's lock, and is then decided,
+or waits for replicas under a token. The request is answered exactly once: when its last share is decided, or
+when its time is up. Shares that are late by then say REQUEST_TIMED_OUT; their work stays done.
 
     client --> run(shares) --> begin(token) in each partition ...... complete(token, outcome) from its outbox
                                                                  \\..... the deadline
@@ -27,7 +27,7 @@ from sparklog.model.ports import Cancellable, Guard
 
 
 class ShareResult(Protocol):
-    """What became of one share of a request."""
+    """The result of one share of a request."""
 
     @property
     def waits(self) -> bool:
@@ -45,7 +45,7 @@ class Share(NamedTuple, Generic[ResultT]):
 
     topic_partition: TopicPartition
     begin: Callable[[int], ResultT]
-    """Does it; if the result waits, then under the token that ``begin`` is given."""
+    """Does the work; a result that waits does so under the token that ``begin`` is given."""
     forget: Callable[[int], None]
     """Makes the partition forget a token whose wait has ended."""
 
@@ -69,10 +69,15 @@ class JointWait(Generic[ResultT]):
     guard: Guard
     answer: Callable[[dict[TopicPartition, ResultT]], None]
     results: dict[TopicPartition, ResultT]
+    """The refusals, and the decided shares. A share that has begun is here or in ``open_shares``."""
     open_shares: dict[int, _OpenShare[ResultT]] = field(default_factory=dict)
+    """By token."""
     deadline: Cancellable | None = None
+    """Set if a share is open when all have begun."""
     all_begun: bool = False
+    """False for a request that can still get shares, and must not be answered yet."""
     is_answered: bool = False
+    """Set once, by the thread that answers, or gives up. Then no share is open."""
 
 
 class JointWaits(Generic[ResultT]):
@@ -86,7 +91,7 @@ class JointWaits(Generic[ResultT]):
         self._waits: dict[int, JointWait[ResultT]] = {}
 
     def __len__(self) -> int:
-        """How many shares wait."""
+        """The number of waiting shares."""
         return len(self._waits)
 
     def run(
@@ -168,7 +173,7 @@ class JointWaits(Generic[ResultT]):
         self._forget(left)
 
     def _take_open(self, wait: JointWait[ResultT]) -> dict[int, _OpenShare[ResultT]]:
-        """Within the guard of ``wait``: its open shares, which are open no longer."""
+        """The open shares of ``wait``, which are open no longer. Within its guard."""
         taken = dict(wait.open_shares)
         wait.open_shares.clear()
         return taken

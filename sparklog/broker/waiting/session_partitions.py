@@ -1,20 +1,20 @@
-"""The partitions of one fetch session: those that a fetch reads, and those at rest.
+"""The partitions of one fetch session: awake, or at rest.
 
-In most clusters most partitions are idle. A follower that has all of such a partition, and knows it, need not
-have it read by every fetch, and its fetches need not wait in it anew. The partition is then *at rest*: the
-wait of an earlier fetch stays in it under its token, and any change wakes that.
+Most partitions of most clusters are idle. While a follower has all records of such a partition, and knows
+both its offsets, the session's fetches neither read it nor wait in it anew. It is *at rest*: the token of an
+earlier fetch stays in it, and any change wakes it.
 
     at rest     the follower's fetch offset is the log's end and the high watermark, it has both offsets of
                 the last answer, it is in sync, and a token of ours waits in the partition
     awake       all others: each fetch of the session reads them
 
-A change wakes a partition: records, another role, a failed disk; a fetch that names or forgets it; the end of
-the session. If a fetch of the session waits, it reads the partition and may be answered. A change while no
-fetch waits is not lost, as the next fetch reads what is awake.
+These changes wake a partition: records, another role, a failed disk; a fetch that names or forgets it; the
+end of the session. A waiting fetch of the session then reads it. Without one the next fetch does, so no
+change is lost.
 
-Failure: a raised log start gives no token back, and a follower's time of its last fetch must be kept up. So
-every ``rest_max_ms`` all partitions are awake for a fetch. Half a second at most, as long as a fetch waits,
-and a quarter of the lag at which a follower leaves the ISR.
+Failure: a raised log start wakes no partition, and the leader must see fetches of each follower. So a fetch
+reads all partitions every ``rest_max_ms``. That is the time that a fetch waits, half a second, or a quarter
+of the lag at which a follower leaves the ISR, if that is less.
 """
 
 from collections.abc import Callable, Iterable
@@ -44,16 +44,16 @@ class Resting(NamedTuple):
 
 
 Join = Callable[[Resting], None]
-"""Has the waiting fetch read a partition too."""
+"""Makes the waiting fetch read one more partition."""
 
 
 def rest_max_ms(lag_max_ms: int) -> int:
-    """How long a partition may rest, by ``replica.lag.time.max.ms``."""
+    """The longest rest of a partition, by ``replica.lag.time.max.ms``."""
     return min(REST_MAX_MS, lag_max_ms // 4)
 
 
 def may_rest(partition: Partition, request: ReadRequest, result: ReadResult) -> bool:
-    """Whether the follower that is sent ``result`` knows all that there is to know of the partition."""
+    """Whether the follower that gets ``result`` then has all records and offsets of the partition."""
     return (
         request.follower is not None
         and result.error is ErrorCode.none
@@ -75,17 +75,22 @@ class SessionPartitions:
         guard: Guard,
         by_token: dict[int, "SessionPartitions"],
     ) -> None:
-        """``by_token``: where to find the session of a token at rest; one table for all sessions."""
+        """``by_token`` is the table of the tokens at rest in all sessions."""
         self._all = {entry.key: entry for entry in entries}
         self._awake = dict(self._all)
+        """In the order of reading. Every key of ``_all`` is here or in ``_tokens``."""
         self._resting: dict[int, Resting] = {}
+        """By token; each of these tokens is in ``_by_token``, too."""
         self._tokens: dict[Key, int] = {}
+        """The tokens of ``_resting`` by partition."""
         self._guard = guard
         self._by_token = by_token
         self._join: Join | None = None
+        """That of the waiting fetch; None while no fetch waits."""
         self._woken: list[Resting] = []
-        """Since the last fetch began, while none waited."""
+        """Partitions woken since the last fetch began, while no fetch waited."""
         self._all_awake_ms = NEVER
+        """When a fetch last read all partitions."""
         self._follower_epoch = BrokerEpoch(-1)
         self._is_ended = False
 
@@ -143,7 +148,7 @@ class SessionPartitions:
         return bool(self._resting or self._woken)
 
     def wait(self, join: Join) -> None:
-        """A fetch waits from now on; it is given at once what has changed since it began."""
+        """A fetch waits from now on. Partitions that have changed since it began join it at once."""
         with self._guard:
             self._join = join
             woken = self._woken[:]
@@ -156,9 +161,10 @@ class SessionPartitions:
             self._join = None
 
     def rest(self, resting: Resting) -> bool:
-        """Let a partition rest, whose token waits in it; False if the session no longer asks so."""
+        """Let a partition rest, whose token waits in it; False if the session is over or asks otherwise."""
         entry = resting.entry
         with self._guard:
+            # The entry or its request is another one if a later fetch has named the partition since.
             if self._is_ended or self._awake.get(entry.key) is not entry or entry.read is not resting.request:
                 return False
             del self._awake[entry.key]
@@ -179,7 +185,7 @@ class SessionPartitions:
             join(resting)
 
     def wake_all(self) -> list[Resting]:
-        """All that rested, for a fetch whose time is up."""
+        """Wake all partitions, for a fetch whose time is up, and return those that rested."""
         with self._guard:
             left = [self._leave(token) for token in list(self._resting)]
         _forget(left)

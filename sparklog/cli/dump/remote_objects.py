@@ -16,7 +16,7 @@ from sparklog.records.remote_segment.arrow_object import (
 from sparklog.records.remote_segment.ipc_file import Block
 from sparklog.records.remote_segment.rest_object import (
     Entry,
-    Place,
+    StoredIn,
     Trailer,
     check_pair,
     check_rest_object,
@@ -61,13 +61,14 @@ class EntryRow:
         return (
             f"baseOffset: {entry.base_offset} lastOffset: {entry.last_offset} "
             f"partitionLeaderEpoch: {entry.leader_epoch} maxTimestamp: {entry.max_timestamp_ms} "
-            f"place: {Place(entry.place).name.lower()} position: {entry.position} size: {entry.length}{body}"
+            f"place: {StoredIn(entry.place).name.lower()} position: {entry.position} "
+            f"size: {entry.length}{body}"
         )
 
     def data(self) -> dict[str, Any]:
         return {
             **self.entry._asdict(),
-            "place": Place(self.entry.place).name.lower(),
+            "place": StoredIn(self.entry.place).name.lower(),
             "last_offset": self.entry.last_offset,
         }
 

@@ -105,14 +105,14 @@ def tell_refusals(refused: Refusals) -> None:
 
 def _watch(cluster: ClusterClient, plan: Plan, before: Plan) -> None:
     """Print the progress every few seconds until no move of ``plan`` is under way."""
-    begun_s = told_s = time.monotonic()
+    begun_s = reported_s = time.monotonic()
     while True:
         ongoing = {one: move for one, move in ClusterChanges(cluster).ongoing_moves().items() if one in plan}
         if not ongoing:
             return
         now_s = time.monotonic()
-        if now_s - told_s >= REPORT_EVERY_S:
-            told_s = now_s
+        if now_s - reported_s >= REPORT_EVERY_S:
+            reported_s = now_s
             say(_how_far(cluster, plan, ongoing, round(now_s - begun_s)))
         cluster.wait(POLL_MS)
 

@@ -272,7 +272,7 @@ class Shard:
         return self._go_on(self._admit(token, request, now), now)
 
     def on_topics_deleted(self, topics: Iterable[NamedTopic], now: Now) -> list[ShardAction]:
-        """These topics are gone. A loading shard needs to be told after it has loaded."""
+        """These topics are gone. A loading shard must be notified after it has loaded."""
         if self.phase is not Phase.active:
             return []
         return self._go_on(self.machine.on_topics_deleted(topics, now), now)
@@ -319,7 +319,7 @@ class Shard:
     def on_end(self, producer_id: int, is_commit: bool, offset: int, now: Now) -> list[ShardAction]:
         """The marker at ``offset`` is below the high watermark. Ends of one producer come in order.
 
-        While the outcome of an append is unknown, so is whether the marker is before or behind its records.
+        While the outcome of an append is unknown, so is whether the marker precedes or follows its records.
         """
         if self.phase is Phase.resigned:
             return []

@@ -19,7 +19,7 @@ from sparklog.core.group.requests import (
     OffsetFetch,
     OffsetToCommit,
 )
-from sparklog.core.group.responses import FetchedOffset, OffsetCommitResponse, OffsetFetchResponse
+from sparklog.core.group.responses import FetchedOffset, OffsetCommitAnswer, OffsetFetchAnswer
 from sparklog.core.group.states import GroupState
 from sparklog.core.group.turn import Turn, Waiting
 from sparklog.core.group.write_errors import commit_error
@@ -47,7 +47,10 @@ def commit(token: Token, request: OffsetCommit, turn: Turn) -> None:
     if not values:
         turn.reply(token, request.refused(ErrorCode.offset_metadata_too_large))
         return
-    records = [StateRecord(OffsetKey(group.group_id, place), value) for place, value in values.items()]
+    records = [
+        StateRecord(OffsetKey(group.group_id, topic_partition), value)
+        for topic_partition, value in values.items()
+    ]
     group.commits_in_flight.update(values.keys())
     after = AfterCommit(group, request, tuple(values), Waiting(token, request))
     turn.write(group, (*turn.missing_records(group), *records), after, holds_key=False)
@@ -108,7 +111,7 @@ class AfterCommit:
         for token, _ in self.take_waiting():
             turn.reply(token, self._answer(commit_error(outcome)))
 
-    def _answer(self, error: ErrorCode) -> OffsetCommitResponse:
+    def _answer(self, error: ErrorCode) -> OffsetCommitAnswer:
         written = frozenset(self.written)
         errors = tuple(
             (
@@ -117,7 +120,7 @@ class AfterCommit:
             )
             for offset in self.request.offsets
         )
-        return OffsetCommitResponse(errors)
+        return OffsetCommitAnswer(errors)
 
     def take_waiting(self) -> list[Waiting]:
         waiting, self.waiting = self.waiting, None
@@ -133,12 +136,12 @@ def fetch_offsets(token: Token, request: OffsetFetch, turn: Turn) -> None:
         in_flight = () if group is None else group.commits_in_flight
         unstable = {*in_flight, *turn.state.applied.unstable_of(request.group_id)}
     offsets = []
-    for place in committed if request.topic_partitions is None else request.topic_partitions:
-        value = committed.get(place)
-        if place in unstable:
-            offsets.append(FetchedOffset(place, error=ErrorCode.unstable_offset_commit))
+    for topic_partition in committed if request.topic_partitions is None else request.topic_partitions:
+        value = committed.get(topic_partition)
+        if topic_partition in unstable:
+            offsets.append(FetchedOffset(topic_partition, error=ErrorCode.unstable_offset_commit))
         elif value is None:
-            offsets.append(FetchedOffset(place))
+            offsets.append(FetchedOffset(topic_partition))
         else:
-            offsets.append(FetchedOffset(place, value.offset, value.leader_epoch, value.metadata))
-    turn.reply(token, OffsetFetchResponse(ErrorCode.none, tuple(offsets)))
+            offsets.append(FetchedOffset(topic_partition, value.offset, value.leader_epoch, value.metadata))
+    turn.reply(token, OffsetFetchAnswer(ErrorCode.none, tuple(offsets)))

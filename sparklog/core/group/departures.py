@@ -9,7 +9,7 @@ from sparklog.core.group.rebalance import (
     on_sync_deadline,
 )
 from sparklog.core.group.requests import UNKNOWN_MEMBER_ID
-from sparklog.core.group.responses import JoinGroupResponse, SyncGroupResponse
+from sparklog.core.group.responses import JoinGroupAnswer, SyncGroupAnswer
 from sparklog.core.group.states import GroupState
 from sparklog.core.group.turn import Turn
 from sparklog.model.errors import ErrorCode
@@ -31,10 +31,10 @@ def answer_as_unknown(group: Group, member: Member, turn: Turn) -> None:
     """Answer what the member waits for with UNKNOWN_MEMBER_ID, so that it begins anew if it lives."""
     join = group.take_join(member)
     if join is not None:
-        turn.reply(join.token, JoinGroupResponse(ErrorCode.unknown_member_id, UNKNOWN_MEMBER_ID))
+        turn.reply(join.token, JoinGroupAnswer(ErrorCode.unknown_member_id, UNKNOWN_MEMBER_ID))
     sync = group.take_sync(member)
     if sync is not None:
-        turn.reply(sync.token, SyncGroupResponse(ErrorCode.unknown_member_id))
+        turn.reply(sync.token, SyncGroupAnswer(ErrorCode.unknown_member_id))
 
 
 def remove_pending_member(group: Group, member_id: str, turn: Turn) -> None:

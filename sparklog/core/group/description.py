@@ -2,7 +2,7 @@
 
 from sparklog.core.coordinator.actions import Token
 from sparklog.core.group.requests import DescribeGroup, ListGroups
-from sparklog.core.group.responses import DescribeGroupResponse, ListedGroup, ListGroupsResponse
+from sparklog.core.group.responses import DescribeGroupAnswer, ListedGroup, ListGroupsAnswer
 from sparklog.core.group.states import GroupState
 from sparklog.core.group.turn import Turn
 from sparklog.model.errors import ErrorCode
@@ -12,10 +12,10 @@ def describe(token: Token, request: DescribeGroup, turn: Turn) -> None:
     """Show a group's members; their metadata and assignments only while the group is stable."""
     group = turn.state.groups.get(request.group_id)
     if group is None:
-        turn.reply(token, DescribeGroupResponse(ErrorCode.none, request.group_id, GroupState.DEAD))
+        turn.reply(token, DescribeGroupAnswer(ErrorCode.none, request.group_id, GroupState.DEAD))
         return
     protocol = group.protocol if group.state is GroupState.STABLE else None
-    response = DescribeGroupResponse(
+    response = DescribeGroupAnswer(
         ErrorCode.none,
         group.group_id,
         group.state,
@@ -33,4 +33,4 @@ def list_groups(token: Token, request: ListGroups, turn: Turn) -> None:
         for group in turn.state.groups.values()
         if not states or group.state.lower() in states
     )
-    turn.reply(token, ListGroupsResponse(ErrorCode.none, groups))
+    turn.reply(token, ListGroupsAnswer(ErrorCode.none, groups))

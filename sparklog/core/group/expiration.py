@@ -36,15 +36,15 @@ def _expired_offsets(group: Group, turn: Turn) -> list[TopicPartition]:
     committed = turn.state.applied.offsets_of(group.group_id)
     unstable = turn.state.applied.unstable_of(group.group_id)
     return [
-        place
-        for place, value in committed.items()
-        if place not in group.commits_in_flight
-        and place not in unstable
-        and _is_expired(group, place, value, turn)
+        topic_partition
+        for topic_partition, value in committed.items()
+        if topic_partition not in group.commits_in_flight
+        and topic_partition not in unstable
+        and _is_expired(group, topic_partition, value, turn)
     ]
 
 
-def _is_expired(group: Group, place: TopicPartition, value: OffsetValue, turn: Turn) -> bool:
+def _is_expired(group: Group, topic_partition: TopicPartition, value: OffsetValue, turn: Turn) -> bool:
     since_ms: int
     if group.protocol_type is None:
         since_ms = value.commit_timestamp_ms
@@ -52,7 +52,7 @@ def _is_expired(group: Group, place: TopicPartition, value: OffsetValue, turn: T
         is_known = group.state_timestamp_ms != NO_TIMESTAMP_MS
         since_ms = group.state_timestamp_ms if is_known else value.commit_timestamp_ms
     elif group.state is GroupState.STABLE and group.is_consumer_group:
-        if group.is_subscribed_to(place.topic):
+        if group.is_subscribed_to(topic_partition.topic):
             return False
         since_ms = value.commit_timestamp_ms
     else:

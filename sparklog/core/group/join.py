@@ -14,7 +14,7 @@ from sparklog.core.group.rebalance import (
     take_part,
 )
 from sparklog.core.group.requests import UNKNOWN_MEMBER_ID, JoinGroup
-from sparklog.core.group.responses import JoinGroupResponse
+from sparklog.core.group.responses import JoinGroupAnswer
 from sparklog.core.group.states import GroupState
 from sparklog.core.group.static_members import join_as_known_instance
 from sparklog.core.group.turn import Turn
@@ -47,7 +47,7 @@ def join(token: Token, request: JoinGroup, turn: Turn) -> None:
     request = replace(request, protocols=protocols)
     if not _has_room(group, request.member_id, settings.size_max):
         group.remove(request.member_id)
-        turn.reply(token, JoinGroupResponse(ErrorCode.group_max_size_reached, UNKNOWN_MEMBER_ID))
+        turn.reply(token, JoinGroupAnswer(ErrorCode.group_max_size_reached, UNKNOWN_MEMBER_ID))
     elif not group.supports(request.protocol_type, request.protocols):
         turn.reply(token, request.refused(ErrorCode.inconsistent_group_protocol))
     elif is_unknown:
@@ -83,7 +83,7 @@ def _join_as_new(group: Group, waiting: WaitingJoin, turn: Turn) -> None:
         join_as_known_instance(group, request.group_instance_id, member_id, waiting, turn)
     elif request.group_instance_id is None and request.requires_member_id:
         _give_member_id(group, member_id, request.session_timeout_ms, turn)
-        turn.reply(waiting.token, JoinGroupResponse(ErrorCode.member_id_required, member_id))
+        turn.reply(waiting.token, JoinGroupAnswer(ErrorCode.member_id_required, member_id))
     else:
         _add_member(group, member_id, waiting, turn)
 

@@ -5,7 +5,7 @@ from sparklog.core.group.departures import remove_member, remove_pending_member
 from sparklog.core.group.group import Group
 from sparklog.core.group.membership import member_error
 from sparklog.core.group.requests import UNKNOWN_MEMBER_ID, LeaveGroup, LeavingMember
-from sparklog.core.group.responses import LeaveGroupResponse, LeftMember
+from sparklog.core.group.responses import LeaveGroupAnswer, LeftMember
 from sparklog.core.group.turn import Turn
 from sparklog.model.errors import ErrorCode
 
@@ -16,7 +16,7 @@ def leave(token: Token, request: LeaveGroup, turn: Turn) -> None:
         LeftMember(one.member_id, one.group_instance_id, _leave_one(group, one, turn))
         for one in request.members
     )
-    turn.reply(token, LeaveGroupResponse(ErrorCode.none, left))
+    turn.reply(token, LeaveGroupAnswer(ErrorCode.none, left))
 
 
 def _leave_one(group: Group | None, leaving: LeavingMember, turn: Turn) -> ErrorCode:

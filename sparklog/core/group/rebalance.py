@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sparklog.core.coordinator.actions import WriteOutcome
 from sparklog.core.group.group import Group
 from sparklog.core.group.member import Member, WaitingJoin
-from sparklog.core.group.responses import JoinGroupResponse, SyncGroupResponse
+from sparklog.core.group.responses import JoinGroupAnswer, SyncGroupAnswer
 from sparklog.core.group.states import STATES_BEFORE, GroupState
 from sparklog.core.group.turn import Turn, Waiting
 from sparklog.model.errors import ErrorCode
@@ -133,12 +133,12 @@ class AfterEmptyGeneration:
         return []
 
 
-def generation_answer(group: Group, member: Member, *, skip_assignment: bool = False) -> JoinGroupResponse:
+def generation_answer(group: Group, member: Member, *, skip_assignment: bool = False) -> JoinGroupAnswer:
     """The current generation, as the member sees it: only the leader gets the other members."""
     assert group.protocol is not None, group.group_id
     is_leader = member.member_id == group.leader
     others = group.members.values() if is_leader else ()
-    return JoinGroupResponse(
+    return JoinGroupAnswer(
         ErrorCode.none,
         member.member_id,
         generation_id=group.generation_id,
@@ -162,10 +162,10 @@ def on_sync_deadline(group: Group, turn: Turn) -> None:
 
 def fail_syncs(group: Group, turn: Turn, error: ErrorCode) -> None:
     """Answer the SyncGroups that wait: there will be no assignment in this generation."""
-    answer_syncs(group, turn, lambda _: SyncGroupResponse(error))
+    answer_syncs(group, turn, lambda _: SyncGroupAnswer(error))
 
 
-def answer_syncs(group: Group, turn: Turn, answer: Callable[[Member], SyncGroupResponse]) -> None:
+def answer_syncs(group: Group, turn: Turn, answer: Callable[[Member], SyncGroupAnswer]) -> None:
     """Answer the SyncGroups that wait; sessions begin anew, as their members could not send heartbeats."""
     for member in group.members.values():
         waiting = group.take_sync(member)

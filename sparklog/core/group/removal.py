@@ -13,7 +13,7 @@ from sparklog.core.coordinator.actions import StateRecord, Token, WriteOutcome, 
 from sparklog.core.group.group import Group
 from sparklog.core.group.records import GroupKey, OffsetKey
 from sparklog.core.group.requests import DeleteGroup, OffsetDelete
-from sparklog.core.group.responses import DeleteGroupResponse, OffsetDeleteResponse
+from sparklog.core.group.responses import DeleteGroupAnswer, OffsetDeleteAnswer
 from sparklog.core.group.states import GroupState
 from sparklog.core.group.turn import Turn, Waiting
 from sparklog.core.group.write_errors import removal_error
@@ -33,7 +33,7 @@ def delete_group(token: Token, request: DeleteGroup, turn: Turn) -> None:
         turn.reply(token, request.refused(ErrorCode.non_empty_group))
     else:
         group.pending_members.clear()
-        done = DeleteGroupResponse(ErrorCode.none)
+        done = DeleteGroupAnswer(ErrorCode.none)
         removed = known_offsets(group, turn)
         turn.state.counters.offsets_deleted += len(removed)
         remove_offsets(group, removed, turn, Waiting(token, request), done)
@@ -58,7 +58,7 @@ def delete_offsets(token: Token, request: OffsetDelete, turn: Turn) -> None:
     )
     known = known_offsets(group, turn).keys() - subscribed
     removed = [one for one in dict.fromkeys(request.topic_partitions) if one in known]
-    done = OffsetDeleteResponse(ErrorCode.none, errors)
+    done = OffsetDeleteAnswer(ErrorCode.none, errors)
     if removed:
         turn.state.counters.offsets_deleted += len(removed)
         remove_offsets(group, removed, turn, Waiting(token, request), done)

@@ -9,18 +9,18 @@ from typing import Final, NamedTuple
 
 from sparklog.core.coordinator.actions import Producer
 from sparklog.core.group.responses import (
-    DeleteGroupResponse,
-    DescribeGroupResponse,
+    DeleteGroupAnswer,
+    DescribeGroupAnswer,
     FetchedOffset,
-    HeartbeatResponse,
-    JoinGroupResponse,
-    LeaveGroupResponse,
-    ListGroupsResponse,
-    OffsetCommitResponse,
-    OffsetDeleteResponse,
-    OffsetFetchResponse,
-    SyncGroupResponse,
-    TransactionalCommitResponse,
+    HeartbeatAnswer,
+    JoinGroupAnswer,
+    LeaveGroupAnswer,
+    ListGroupsAnswer,
+    OffsetCommitAnswer,
+    OffsetDeleteAnswer,
+    OffsetFetchAnswer,
+    SyncGroupAnswer,
+    TransactionalCommitAnswer,
 )
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
@@ -72,14 +72,14 @@ class JoinGroup(_OfGroup):
     member_id_suffix: str
     reason: str | None = None
 
-    def invalid(self) -> JoinGroupResponse | None:
+    def invalid(self) -> JoinGroupAnswer | None:
         return None if self.group_id else self.refused(ErrorCode.invalid_group_id)
 
-    def while_loading(self) -> JoinGroupResponse:
+    def while_loading(self) -> JoinGroupAnswer:
         return self.refused(ErrorCode.coordinator_load_in_progress)
 
-    def refused(self, error: ErrorCode) -> JoinGroupResponse:
-        return JoinGroupResponse(error, self.member_id)
+    def refused(self, error: ErrorCode) -> JoinGroupAnswer:
+        return JoinGroupAnswer(error, self.member_id)
 
 
 class Assignment(NamedTuple):
@@ -103,15 +103,15 @@ class SyncGroup(_OfGroup):
     protocol: str | None = None
     assignments: tuple[Assignment, ...] = ()
 
-    def invalid(self) -> SyncGroupResponse | None:
+    def invalid(self) -> SyncGroupAnswer | None:
         return None if self.group_id else self.refused(ErrorCode.invalid_group_id)
 
-    def while_loading(self) -> SyncGroupResponse:
+    def while_loading(self) -> SyncGroupAnswer:
         """The rebalance that was under way is lost, and old clients know no other code for it."""
         return self.refused(ErrorCode.rebalance_in_progress)
 
-    def refused(self, error: ErrorCode) -> SyncGroupResponse:
-        return SyncGroupResponse(error)
+    def refused(self, error: ErrorCode) -> SyncGroupAnswer:
+        return SyncGroupAnswer(error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,15 +120,15 @@ class Heartbeat(_OfGroup):
     member_id: str
     group_instance_id: str | None = None
 
-    def invalid(self) -> HeartbeatResponse | None:
+    def invalid(self) -> HeartbeatAnswer | None:
         return None if self.group_id else self.refused(ErrorCode.invalid_group_id)
 
-    def while_loading(self) -> HeartbeatResponse:
+    def while_loading(self) -> HeartbeatAnswer:
         """Success, so that no member leaves a group only because its coordinator has moved."""
         return self.refused(ErrorCode.none)
 
-    def refused(self, error: ErrorCode) -> HeartbeatResponse:
-        return HeartbeatResponse(error)
+    def refused(self, error: ErrorCode) -> HeartbeatAnswer:
+        return HeartbeatAnswer(error)
 
 
 class LeavingMember(NamedTuple):
@@ -143,14 +143,14 @@ class LeavingMember(NamedTuple):
 class LeaveGroup(_OfGroup):
     members: tuple[LeavingMember, ...]
 
-    def invalid(self) -> LeaveGroupResponse | None:
+    def invalid(self) -> LeaveGroupAnswer | None:
         return None if self.group_id else self.refused(ErrorCode.invalid_group_id)
 
-    def while_loading(self) -> LeaveGroupResponse:
+    def while_loading(self) -> LeaveGroupAnswer:
         return self.refused(ErrorCode.coordinator_load_in_progress)
 
-    def refused(self, error: ErrorCode) -> LeaveGroupResponse:
-        return LeaveGroupResponse(error)
+    def refused(self, error: ErrorCode) -> LeaveGroupAnswer:
+        return LeaveGroupAnswer(error)
 
 
 class OffsetToCommit(NamedTuple):
@@ -176,14 +176,14 @@ class OffsetCommit(_OfGroup):
     retention_time_ms: int = NO_RETENTION_TIME_MS
     offsets: tuple[OffsetToCommit, ...]
 
-    def invalid(self) -> OffsetCommitResponse | None:
+    def invalid(self) -> OffsetCommitAnswer | None:
         return None
 
-    def while_loading(self) -> OffsetCommitResponse:
+    def while_loading(self) -> OffsetCommitAnswer:
         return self.refused(ErrorCode.coordinator_load_in_progress)
 
-    def refused(self, error: ErrorCode) -> OffsetCommitResponse:
-        return OffsetCommitResponse(tuple((offset.topic_partition, error) for offset in self.offsets))
+    def refused(self, error: ErrorCode) -> OffsetCommitAnswer:
+        return OffsetCommitAnswer(tuple((offset.topic_partition, error) for offset in self.offsets))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,14 +203,14 @@ class TransactionalOffsetCommit(_OfGroup):
     connection: int | None = None
     """Over which it came; see ``core.producers.latest_connections``."""
 
-    def invalid(self) -> TransactionalCommitResponse | None:
+    def invalid(self) -> TransactionalCommitAnswer | None:
         return None if self.group_id else self.refused(ErrorCode.invalid_group_id)
 
-    def while_loading(self) -> TransactionalCommitResponse:
+    def while_loading(self) -> TransactionalCommitAnswer:
         return self.refused(ErrorCode.coordinator_load_in_progress)
 
-    def refused(self, error: ErrorCode) -> TransactionalCommitResponse:
-        return TransactionalCommitResponse(tuple((one.topic_partition, error) for one in self.offsets))
+    def refused(self, error: ErrorCode) -> TransactionalCommitAnswer:
+        return TransactionalCommitAnswer(tuple((one.topic_partition, error) for one in self.offsets))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,28 +223,28 @@ class OffsetFetch(_OfGroup):
     topic_partitions: tuple[TopicPartition, ...] | None
     require_stable: bool = False
 
-    def invalid(self) -> OffsetFetchResponse | None:
+    def invalid(self) -> OffsetFetchAnswer | None:
         return None
 
-    def while_loading(self) -> OffsetFetchResponse:
+    def while_loading(self) -> OffsetFetchAnswer:
         return self.refused(ErrorCode.coordinator_load_in_progress)
 
-    def refused(self, error: ErrorCode) -> OffsetFetchResponse:
+    def refused(self, error: ErrorCode) -> OffsetFetchAnswer:
         """The error of the group; versions without one say the partitions' (``offsets``)."""
         named = self.topic_partitions or ()
-        return OffsetFetchResponse(error, tuple(FetchedOffset(one, error=error) for one in named))
+        return OffsetFetchAnswer(error, tuple(FetchedOffset(one, error=error) for one in named))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeGroup(_OfGroup):
-    def invalid(self) -> DescribeGroupResponse | None:
+    def invalid(self) -> DescribeGroupAnswer | None:
         return None
 
-    def while_loading(self) -> DescribeGroupResponse:
+    def while_loading(self) -> DescribeGroupAnswer:
         return self.refused(ErrorCode.coordinator_load_in_progress)
 
-    def refused(self, error: ErrorCode) -> DescribeGroupResponse:
-        return DescribeGroupResponse(error, self.group_id)
+    def refused(self, error: ErrorCode) -> DescribeGroupAnswer:
+        return DescribeGroupAnswer(error, self.group_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,28 +257,28 @@ class ListGroups:
     def key(self) -> None:
         return None
 
-    def invalid(self) -> ListGroupsResponse | None:
+    def invalid(self) -> ListGroupsAnswer | None:
         return None
 
-    def while_loading(self) -> ListGroupsResponse:
+    def while_loading(self) -> ListGroupsAnswer:
         return self.refused(ErrorCode.coordinator_load_in_progress)
 
-    def refused(self, error: ErrorCode) -> ListGroupsResponse:
-        return ListGroupsResponse(error)
+    def refused(self, error: ErrorCode) -> ListGroupsAnswer:
+        return ListGroupsAnswer(error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteGroup(_OfGroup):
     """Remove a group without members, with its offsets."""
 
-    def invalid(self) -> DeleteGroupResponse | None:
+    def invalid(self) -> DeleteGroupAnswer | None:
         return None
 
-    def while_loading(self) -> DeleteGroupResponse:
+    def while_loading(self) -> DeleteGroupAnswer:
         return self.refused(ErrorCode.coordinator_load_in_progress)
 
-    def refused(self, error: ErrorCode) -> DeleteGroupResponse:
-        return DeleteGroupResponse(error)
+    def refused(self, error: ErrorCode) -> DeleteGroupAnswer:
+        return DeleteGroupAnswer(error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,14 +287,14 @@ class OffsetDelete(_OfGroup):
 
     topic_partitions: tuple[TopicPartition, ...]
 
-    def invalid(self) -> OffsetDeleteResponse | None:
+    def invalid(self) -> OffsetDeleteAnswer | None:
         return None if self.group_id else self.refused(ErrorCode.invalid_group_id)
 
-    def while_loading(self) -> OffsetDeleteResponse:
+    def while_loading(self) -> OffsetDeleteAnswer:
         return self.refused(ErrorCode.coordinator_load_in_progress)
 
-    def refused(self, error: ErrorCode) -> OffsetDeleteResponse:
-        return OffsetDeleteResponse(error)
+    def refused(self, error: ErrorCode) -> OffsetDeleteAnswer:
+        return OffsetDeleteAnswer(error)
 
 
 GroupRequest = (

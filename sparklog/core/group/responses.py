@@ -22,7 +22,7 @@ class JoinedMember:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinGroupResponse:
+class JoinGroupAnswer:
     """``members`` is empty for all but the leader. ``protocol_type`` and ``protocol`` are None on errors.
 
     ``skip_assignment`` tells a static leader that came back to leave the assignment as it is (KIP-814).
@@ -39,7 +39,7 @@ class JoinGroupResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class SyncGroupResponse:
+class SyncGroupAnswer:
     error: ErrorCode
     protocol_type: str | None = None
     protocol: str | None = None
@@ -47,7 +47,7 @@ class SyncGroupResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class HeartbeatResponse:
+class HeartbeatAnswer:
     error: ErrorCode
 
 
@@ -61,7 +61,7 @@ class LeftMember:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveGroupResponse:
+class LeaveGroupAnswer:
     """``members`` in the order of the request; empty if ``error`` concerns the whole request."""
 
     error: ErrorCode
@@ -69,14 +69,14 @@ class LeaveGroupResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetCommitResponse:
+class OffsetCommitAnswer:
     """One error for each partition, in the order of the request."""
 
     errors: tuple[tuple[TopicPartition, ErrorCode], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionalCommitResponse:
+class TransactionalCommitAnswer:
     """One error for each partition, in the order of the request.
 
     ``guard``: nothing was written; have the transaction verified, and ask again with this guard.
@@ -98,7 +98,7 @@ class FetchedOffset:
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetFetchResponse:
+class OffsetFetchAnswer:
     error: ErrorCode
     offsets: tuple[FetchedOffset, ...] = ()
 
@@ -116,7 +116,7 @@ class DescribedMember:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeGroupResponse:
+class DescribeGroupAnswer:
     """``state`` is Kafka's name of it: Dead for a group that is not there, "" on an error.
 
     ``protocol`` is "" unless the group is stable.
@@ -138,7 +138,7 @@ class ListedGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class ListGroupsResponse:
+class ListGroupsAnswer:
     """The groups of one shard."""
 
     error: ErrorCode
@@ -146,12 +146,12 @@ class ListGroupsResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteGroupResponse:
+class DeleteGroupAnswer:
     error: ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetDeleteResponse:
+class OffsetDeleteAnswer:
     """With an ``error`` of the group, ``errors`` is empty; else it has one for each partition."""
 
     error: ErrorCode

@@ -19,7 +19,7 @@ from sparklog.core.group.rebalance import (
 )
 from sparklog.core.group.records import GroupKey, GroupValue
 from sparklog.core.group.requests import UNKNOWN_MEMBER_ID, JoinGroup
-from sparklog.core.group.responses import JoinGroupResponse, SyncGroupResponse
+from sparklog.core.group.responses import JoinGroupAnswer, SyncGroupAnswer
 from sparklog.core.group.states import GroupState
 from sparklog.core.group.turn import Turn, Waiting
 from sparklog.core.group.write_errors import generation_error
@@ -76,10 +76,10 @@ def _fence(group: Group, member: Member, turn: Turn) -> None:
     """Answer what the older process waits for."""
     join = group.take_join(member)
     if join is not None:
-        turn.reply(join.token, JoinGroupResponse(ErrorCode.fenced_instance_id, member.member_id))
+        turn.reply(join.token, JoinGroupAnswer(ErrorCode.fenced_instance_id, member.member_id))
     sync = group.take_sync(member)
     if sync is not None:
-        turn.reply(sync.token, SyncGroupResponse(ErrorCode.fenced_instance_id))
+        turn.reply(sync.token, SyncGroupAnswer(ErrorCode.fenced_instance_id))
 
 
 @dataclass(slots=True)
@@ -108,17 +108,17 @@ class AfterTakeover:
         renew_session(group, member, turn)
         turn.state.find_topics(group)
 
-    def _answer(self, leader_before: str | None, outcome: WriteOutcome) -> JoinGroupResponse:
-        """Before version 9 a leader that came back is told the leader's old member id.
+    def _answer(self, leader_before: str | None, outcome: WriteOutcome) -> JoinGroupAnswer:
+        """Before version 9 a leader that came back is answered with the leader's old member id.
 
         It then takes itself for a follower, and makes no assignment that a stable group would ignore. From
-        version 9 on it is told to skip the assignment, and goes on to watch the topics' metadata.
+        version 9 on the answer says to skip the assignment, and it goes on to watch the topics' metadata.
         """
         error = generation_error(outcome)
         if error is ErrorCode.none and self.request.supports_skip_assignment:
             is_leader = self.group.leader == self.member_id
             return generation_answer(self.group, self.member, skip_assignment=is_leader)
-        return JoinGroupResponse(
+        return JoinGroupAnswer(
             error,
             self.member_id if error is ErrorCode.none else UNKNOWN_MEMBER_ID,
             generation_id=self.group.generation_id,

@@ -8,7 +8,7 @@ from sparklog.core.group.member import Member, WaitingSync
 from sparklog.core.group.membership import generation_error as membership_error
 from sparklog.core.group.rebalance import answer_syncs, fail_syncs, maybe_prepare_rebalance, renew_session
 from sparklog.core.group.requests import Heartbeat, SyncGroup
-from sparklog.core.group.responses import HeartbeatResponse, SyncGroupResponse
+from sparklog.core.group.responses import HeartbeatAnswer, SyncGroupAnswer
 from sparklog.core.group.states import GroupState
 from sparklog.core.group.turn import Turn, Waiting
 from sparklog.core.group.write_errors import generation_error
@@ -79,7 +79,7 @@ class AfterAssignment:
                 turn.note(group, f"generation {group.generation_id} is stable")
                 answer_syncs(group, turn, lambda member: _assignment_answer(group, member))
             case InDoubt():
-                answer_syncs(group, turn, lambda _: SyncGroupResponse(error))
+                answer_syncs(group, turn, lambda _: SyncGroupAnswer(error))
             case Refused():
                 fail_syncs(group, turn, error)
                 maybe_prepare_rebalance(group, turn, f"the assignment was not written: {error.name}")
@@ -89,8 +89,8 @@ class AfterAssignment:
         return []
 
 
-def _assignment_answer(group: Group, member: Member) -> SyncGroupResponse:
-    return SyncGroupResponse(ErrorCode.none, group.protocol_type, group.protocol, member.assignment)
+def _assignment_answer(group: Group, member: Member) -> SyncGroupAnswer:
+    return SyncGroupAnswer(ErrorCode.none, group.protocol_type, group.protocol, member.assignment)
 
 
 def heartbeat(token: Token, request: Heartbeat, turn: Turn) -> None:
@@ -104,4 +104,4 @@ def heartbeat(token: Token, request: Heartbeat, turn: Turn) -> None:
         renew_session(group, group.members[request.member_id], turn)
         if group.state is GroupState.PREPARING_REBALANCE:
             error = ErrorCode.rebalance_in_progress
-    turn.reply(token, HeartbeatResponse(error))
+    turn.reply(token, HeartbeatAnswer(error))

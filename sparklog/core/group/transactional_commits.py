@@ -20,7 +20,7 @@ from sparklog.core.group.group import Group
 from sparklog.core.group.membership import generation_error
 from sparklog.core.group.records import OffsetKey, OffsetValue
 from sparklog.core.group.requests import UNKNOWN_MEMBER_ID, TransactionalOffsetCommit
-from sparklog.core.group.responses import TransactionalCommitResponse
+from sparklog.core.group.responses import TransactionalCommitAnswer
 from sparklog.core.group.states import GroupState
 from sparklog.core.group.turn import Turn, Waiting
 from sparklog.core.group.write_errors import commit_error
@@ -56,7 +56,10 @@ def commit_in_transaction(token: Token, request: TransactionalOffsetCommit, turn
         return
     if group is None:
         group = turn.state.groups[request.group_id] = Group(request.group_id, turn.now.wall_ms)
-    records = [StateRecord(OffsetKey(group.group_id, place), value) for place, value in values.items()]
+    records = [
+        StateRecord(OffsetKey(group.group_id, topic_partition), value)
+        for topic_partition, value in values.items()
+    ]
     group.commits_in_flight.update(values.keys())
     turn.state.verified_epochs[request.producer.producer_id] = request.producer.producer_epoch
     after = AfterTransactionalCommit(group, request, tuple(values), Waiting(token, request))
@@ -91,7 +94,7 @@ def _is_verified(request: TransactionalOffsetCommit, turn: Turn) -> bool:
     return request.guard is not None and turn.state.guards.get(producer_id) == request.guard
 
 
-def _to_be_verified(request: TransactionalOffsetCommit, turn: Turn) -> TransactionalCommitResponse:
+def _to_be_verified(request: TransactionalOffsetCommit, turn: Turn) -> TransactionalCommitAnswer:
     """Attempts of one producer share their guard."""
     guards, producer_id = turn.state.guards, request.producer.producer_id
     if producer_id not in guards:
@@ -99,7 +102,7 @@ def _to_be_verified(request: TransactionalOffsetCommit, turn: Turn) -> Transacti
         guards[producer_id] = turn.state.last_guard
         if len(guards) > GUARDS_MAX:
             del guards[next(iter(guards))]
-    return TransactionalCommitResponse((), guard=guards[producer_id])
+    return TransactionalCommitAnswer((), guard=guards[producer_id])
 
 
 @dataclass(slots=True)
@@ -118,12 +121,15 @@ class AfterTransactionalCommit:
         for token, _ in self.take_waiting():
             turn.reply(token, self._answer(commit_error(outcome)))
 
-    def _answer(self, error: ErrorCode) -> TransactionalCommitResponse:
+    def _answer(self, error: ErrorCode) -> TransactionalCommitAnswer:
         written = frozenset(self.written)
         too_large = ErrorCode.offset_metadata_too_large
-        places = [one.topic_partition for one in self.request.offsets]
-        return TransactionalCommitResponse(
-            tuple((place, error if place in written else too_large) for place in places)
+        topic_partitions = [one.topic_partition for one in self.request.offsets]
+        return TransactionalCommitAnswer(
+            tuple(
+                (topic_partition, error if topic_partition in written else too_large)
+                for topic_partition in topic_partitions
+            )
         )
 
     def take_waiting(self) -> list[Waiting]:

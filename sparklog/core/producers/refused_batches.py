@@ -61,7 +61,7 @@ class RefusedBatches:
         if known is not None and known.epoch > batch.producer_epoch:
             return
         earliest = batch.first_sequence
-        if known is not None and _is_behind(batch, known):
+        if known is not None and _is_later(batch, known):
             earliest = known.first_sequence
         self.batches.pop(producer_id, None)
         if len(self.batches) >= REMEMBERED_MAX:
@@ -71,7 +71,7 @@ class RefusedBatches:
     def is_before(self, batch: ProducerBatch, now_ms: int) -> bool:
         """Whether the producer of ``batch`` must first send an earlier batch again."""
         refused = self.batches.get(ProducerId(batch.producer_id))
-        return refused is not None and now_ms - refused.at_ms < REMEMBERED_MS and _is_behind(batch, refused)
+        return refused is not None and now_ms - refused.at_ms < REMEMBERED_MS and _is_later(batch, refused)
 
     def forget(self, producer_id: int) -> None:
         """Forget a producer's refusal, because its next batch was appended."""
@@ -131,5 +131,5 @@ class RefusingConnections:
         return connection.requests - connection.refusals[topic_partition] <= UNDER_WAY_MAX
 
 
-def _is_behind(batch: ProducerBatch, refused: RefusedBatch) -> bool:
+def _is_later(batch: ProducerBatch, refused: RefusedBatch) -> bool:
     return batch.producer_epoch == refused.epoch and is_later(batch.first_sequence, refused.first_sequence)

@@ -1,1 +1,1 @@
-"""What of a partition is copied to a remote store, and what is deleted where."""
+"""A partition's remote log: the copies of its segments in a store, and the rules of copying and deletion."""

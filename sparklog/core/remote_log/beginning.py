@@ -1,13 +1,13 @@
-"""Whether a leader's log begins anew where its history in the store ends, and what it knows there.
+"""Whether a leader's log begins anew at the end of its history in the store, and with which state.
 
-After an election that may have lost records, and before it serves anybody, a leader without a record since
-then compares its log with the history. The history counts as a replica: only committed records were copied.
-If the log lacks a part of it, and may not cut it (`lineage`), the log begins anew at the history's end, as a
-follower does at its leader's: with the leader epochs and the producers from before. Of the two log starts the
-greater counts, so that deleted records do not return.
+An election may have lost records. Its leader compares the log with the history before it serves clients,
+unless the log has a record since. The history counts as a replica, because only committed records were
+copied. A log that lacks a part of it and may not cut it (`lineage`) begins anew at the history's end, with
+the leader epochs and the producers from before, as a follower does at its leader's. The greater of the two
+log starts counts, so that deleted records do not return.
 
-Transactions that were open at the history's end had ended when it was copied, because only what is stable is
-copied. Their markers are lost, and nobody writes them again, so none of them counts as open.
+A transaction that is open at the history's end had ended when that end was copied, because only stable
+records are copied. Its marker is lost and is never written again, so the transaction does not count as open.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,8 @@ from sparklog.model.ids import NO_OFFSET, LeaderEpoch, Offset
 def must_begin_anew(
     lineage: Lineage, own: EpochHistory, *, log_start_offset: int, log_end_offset: int
 ) -> bool:
-    """Whether a log with these epochs lacks a part of the history that it may not cut. Records below its own
-    start are deleted, and not lacking.
-    """
+    """Whether a log with these epochs lacks a part of the history that it may not cut."""
+    # Records below the log's own start are deleted, not lacking.
     if lineage.end_offset <= log_start_offset or lineage.may_be_cut_by(own, log_end_offset):
         return False
     shared_end = lineage.end_shared_with(own, log_end_offset)
@@ -35,12 +34,13 @@ def must_begin_anew(
 def begin_anew(
     end_offset: int, log_start_offset: int, epochs: Sequence[tuple[int, int]], producers: ProducerStates
 ) -> Beginning:
-    """The log that begins at ``end_offset``, the history's. ``log_start_offset``: the greater of the two,
-    before that. ``epochs`` and ``producers`` are those of the history.
+    """The log that begins at the history's ``end_offset``, with the history's ``epochs`` and ``producers``.
+
+    ``log_start_offset`` is the greater of the two log starts.
     """
     known = EpochHistory([EpochEntry(LeaderEpoch(epoch), Offset(start)) for epoch, start in epochs])
     known.truncate_to(end_offset)
-    # Records before the first epoch were deleted before the last copy, although the head may not say so yet.
+    # Records before the first epoch were deleted before the last copy; the head may have the old start yet.
     log_start_offset = max(log_start_offset, known.entries[0].start_offset if known.entries else 0)
     known.trim_to(log_start_offset)
     history = EarlierHistory(log_start_offset, tuple(known.entries))
@@ -48,6 +48,7 @@ def begin_anew(
 
 
 def without_open_transactions(states: ProducerStates) -> ProducerStates:
+    """The same producers, none in a transaction. A producer that has nothing else is left out."""
     return ProducerStates(
         {
             producer_id: replace(state, open_since=NO_OFFSET)

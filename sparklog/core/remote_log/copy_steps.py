@@ -1,8 +1,8 @@
-"""What a leader does next for its partition in a remote store: one step at a time.
+"""The next step of a leader for its partition in a remote store.
 
-Each step writes its objects first and then the head, in one compare-and-set. A step that fails, or whose
-leader was replaced, leaves objects that no head leads to; they are garbage. Objects are deleted after the
-head no longer leads to them.
+A step writes its objects first, then the head, in one compare-and-set. A step that fails, or whose leader was
+replaced, leaves garbage: objects that no head names. A step deletes objects only after the head that named
+them is replaced.
 """
 
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from sparklog.core.remote_log.decisions import next_copy
 from sparklog.core.remote_log.head import Head
-from sparklog.core.remote_log.tier import LogReach, OffsetRange, SealedSegment
+from sparklog.core.remote_log.reach import LogReach, OffsetRange, SealedSegment
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetBelow:
-    """Raise the start of the history; delete what is wholly below it."""
+    """Raise the start of the history; delete the segments wholly below it."""
 
     start_offset: int
 
@@ -24,12 +24,13 @@ class ForgetBelow:
 class CutBack:
     """End the history at ``end_offset``: an unclean election lost the records after it.
 
-    ``goes_on_at`` is the leader's first offset after the cut. If it exceeds ``end_offset``, an earlier
-    election made others cut what this log had given up on its disk, and no replica has the offsets between.
+    ``resumes_at`` is the leader's first offset after the cut. If it is greater than ``end_offset``, no
+    replica has the offsets between: a hole. An earlier election made the others cut them, after this log had
+    deleted them from its disk.
     """
 
     end_offset: int
-    goes_on_at: int
+    resumes_at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,8 @@ class CopySegment:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Nothing can be copied: the log on this disk begins behind the end of the history in the store, and no
-    election explains it.
+    """Nothing can be copied: the log on this disk begins after the end of the history, and no election
+    explains the gap.
     """
 
     end_offset: int
@@ -63,8 +64,8 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Strange:
-    """Nothing can be done: the log and the history differ, and the log does not know its leader epochs from
-    before its disk, so nothing shows how much of the history is its own.
+    """Nothing can be done: the log and the history differ, and the log does not know the leader epochs from
+    before its disk, which would show how much of the history is its own.
     """
 
     local_start_offset: int
@@ -72,8 +73,10 @@ class Strange:
 
 @dataclass(frozen=True, slots=True)
 class SharedHistory:
-    """What a log shares with the history, as ``lineage`` says. ``end_offset`` is the end of it; None if they
-    have no leader epoch in common. ``may_be_cut``: whether the log may cut what it does not share.
+    """The part of the history that a log shares, by its ``lineage``.
+
+    ``end_offset`` is the end of that part; None if the two have no leader epoch in common. ``may_be_cut``:
+    whether the log may cut the rest.
     """
 
     end_offset: int | None
@@ -93,16 +96,17 @@ def next_step(
 ) -> Step | None:
     """The next step; None if there is nothing to do. ``copies``: whether segments are to be copied at all.
 
-    ``sealed`` are the local segments without the active one, in order. A log that does not share all of the
-    history, and may not cut it, copies nothing until it may.
+    ``sealed`` are the local segments without the active one, in order.
     """
     end = head.end_offset
     if end is None and head.is_cut and log.start_offset < log.local_start_offset:
+        # The cut left nothing, so the offsets from before this disk are nowhere.
         return BeginOnDisk(log.local_start_offset)
     if end is not None and log.start_offset > head.start_offset:
         return ForgetBelow(log.start_offset)
     if end is not None and (shared.end_offset is None or shared.end_offset < end):
         step = _cut(head, shared.end_offset, log)
+        # A log that may not cut the history copies nothing until it may: a copy would follow another log's.
         return step if shared.may_be_cut or isinstance(step, Strange) else None
     if not copies:
         return None
@@ -111,17 +115,18 @@ def next_step(
     )
     if offsets is None:
         return None
-    if end is not None and offsets.base_offset > end and not head.is_cut:
+    if end is not None and offsets.base_offset > end and not head.is_cut:  # only a cut leaves a hole
         return Gap(end, offsets.base_offset)
     return WritePage() if head.needs_page else CopySegment(offsets)
 
 
 def _cut(head: Head, shared_end: int | None, log: LogReach) -> CutBack | Strange:
-    """A log that knows its epochs from its start on shows what is shared, if anything is."""
+    """The step that ends the history where the shared part ends."""
     start, local_start = max(log.start_offset, head.start_offset), log.local_start_offset
     end = start if shared_end is None else max(start, shared_end)
     if end >= local_start:
         return CutBack(end, end)
+    # A log that lacks its first epochs may share more than those that it knows show.
     if log.epochs_from is None or log.epochs_from > start:
         return Strange(local_start)
     return CutBack(end, local_start)

@@ -1,14 +1,14 @@
-"""Which segment is copied next, which local ones may go, and where the history begins.
+"""The next segment to copy, the local segments to delete, and the start of the history.
 
-The rules are KIP-405's. Local segments are deleted only below the end of the tier, so while a store is away
-they stay, whatever ``local.retention.*`` says. Only what is below the last stable offset is copied, because
-what is above may still be aborted.
+The rules are KIP-405's. Local segments below the end of the remote log alone are deleted: they stay while the
+store is away, whatever ``local.retention.*`` says. Records from the last stable offset on are not copied,
+because they may still be aborted.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sparklog.core.remote_log.tier import OffsetRange, Reach, SealedSegment, Tier
+from sparklog.core.remote_log.reach import OffsetRange, Reach, RemoteLog, SealedSegment
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,27 +20,27 @@ class Limits:
 
 
 def next_copy(
-    tier: Reach, sealed: Sequence[SealedSegment], *, log_start_offset: int, last_stable_offset: int
+    remote: Reach, sealed: Sequence[SealedSegment], *, log_start_offset: int, last_stable_offset: int
 ) -> OffsetRange | None:
-    """What to copy next; None if there is nothing.
+    """The offsets to copy next; None if there are none.
 
-    ``sealed`` are the local segments without the active one, in order. Replicas seal at different offsets, so
-    the copy begins where the tier ends, which may be within a segment, and ends with that segment. Segments
-    that are wholly below the log's start are not copied.
+    ``sealed`` are the local segments without the active one, in order. The copy begins where the remote log
+    ends, and ends with a local segment. It may begin within that segment, because replicas seal at different
+    offsets. Segments wholly below the log's start are not copied.
     """
-    start, end = max(tier.start_offset, log_start_offset), tier.end_offset
+    start, end = max(remote.start_offset, log_start_offset), remote.end_offset
     for segment in sealed:
         if segment.end_offset <= start or (end is not None and segment.end_offset <= end):
             continue
         if segment.end_offset > last_stable_offset:
-            return None
+            return None  # a later segment is unstable, too
         begin = segment.base_offset if end is None else max(end, segment.base_offset)
         return OffsetRange(begin, segment.end_offset)
     return None
 
 
 def local_start_after_deletion(
-    tier: Reach,
+    remote: Reach,
     sealed: Sequence[SealedSegment],
     limits: Limits,
     *,
@@ -50,13 +50,13 @@ def local_start_after_deletion(
 ) -> int | None:
     """The offset below which local segments may be deleted; None if none may.
 
-    ``shared_end``: the end of what the tier has of this very log (``lineage``); behind it there may be other
-    records, that an unclean election has lost.
+    ``shared_end`` is the end of what the store has of this very log (``lineage``). Beyond it the store may
+    have other records, which an unclean election has lost.
 
-    Segments go from the oldest on: while they are older than the limit, or while what is left, the active
-    segment included, would still be at least as large as the limit. None goes that is not in the tier.
+    The oldest segments are deleted first: those older than the limit, and those without which the log, with
+    its active segment, is still at least as large as the limit. A segment that is not in the store stays.
     """
-    end = tier.end_offset
+    end = remote.end_offset
     if end is None:
         return None
     copied = [segment for segment in sealed if segment.end_offset <= min(end, shared_end)]
@@ -66,14 +66,14 @@ def local_start_after_deletion(
 
 
 def start_after_retention(
-    tier: Tier, limits: Limits, *, log_start_offset: int, local_only_bytes: int, now_ms: int
+    remote: RemoteLog, limits: Limits, *, log_start_offset: int, local_only_bytes: int, now_ms: int
 ) -> int:
-    """Where the history begins: at the log's start (DeleteRecords), or behind the last expired segment.
+    """The start of the history: the log's (DeleteRecords), or the end of the last expired segment.
 
-    ``local_only_bytes`` is the size of what is not in the tier; it counts for ``retention.bytes``.
+    ``local_only_bytes`` is the size of segments that are not in the store; ``retention.bytes`` counts them.
     """
-    start = max(tier.start_offset, log_start_offset)
-    live = [segment for segment in tier.segments if segment.end_offset > start]
+    start = max(remote.start_offset, log_start_offset)
+    live = [segment for segment in remote.segments if segment.end_offset > start]
     size = local_only_bytes + sum(segment.size_bytes for segment in live)
     expired = _expired(live, limits, size, now_ms)
     return max(start, expired[-1].end_offset) if expired else start
@@ -82,7 +82,7 @@ def start_after_retention(
 def _expired(
     oldest_first: Sequence[SealedSegment], limits: Limits, size_bytes: int, now_ms: int
 ) -> Sequence[SealedSegment]:
-    """The first segments that a limit no longer allows, of a log of ``size_bytes``."""
+    """The first segments of a log of ``size_bytes`` that a limit no longer allows."""
     for nth, segment in enumerate(oldest_first):
         is_old = limits.age_ms is not None and now_ms - segment.max_timestamp_ms > limits.age_ms
         size_bytes -= segment.size_bytes

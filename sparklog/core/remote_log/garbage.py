@@ -1,8 +1,8 @@
-"""Objects that no manifest names: what fenced leaders and failed uploads have left in a store.
+"""Objects that no manifest names: remains of fenced leaders and failed uploads in a store.
 
-A listing says neither how old an object is nor whether it is about to be named. So an object is garbage once
-it was seen unnamed in every listing for longer than a grace, which must be longer than any lease, any upload
-and any read of a manifest that was replaced.
+A listing says neither how old an object is nor whether a manifest will name it soon. So an object is garbage
+once every listing has had it unnamed for longer than a grace. The grace must be longer than any lease, any
+upload and any read of a replaced manifest.
 """
 
 from collections.abc import Collection, Iterable
@@ -11,15 +11,17 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class GarbageWatch:
-    """Remembers since when each object has had no name in a manifest; forgets all with its process."""
+    """Remembers since when each object is unnamed, as long as its process lives."""
 
     grace_ms: int
     _unnamed_since_ms: dict[str, int] = field(default_factory=dict)
+    """The objects of the last listing that no manifest named; a named or unlisted one is forgotten."""
 
     def on_listed(self, listed: Iterable[str], named: Collection[str], now_ms: int) -> list[str]:
-        """The objects to delete, sorted. ``named`` must have been read after the listing.
+        """The objects to delete, sorted.
 
-        Read before it, the names of an object that was uploaded and named in between would be missing.
+        ``named`` must be read after the listing. Names read before it lack objects that were uploaded and
+        named in between.
         """
         unnamed = set(listed).difference(named)
         self._unnamed_since_ms = {name: self._unnamed_since_ms.get(name, now_ms) for name in unnamed}

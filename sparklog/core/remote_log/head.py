@@ -1,14 +1,14 @@
-"""The head of a partition's manifest: what is in the log of a remote store, in one small ZooKeeper node.
+"""The head of a partition's manifest: the remote log's pages and latest segments, in one ZooKeeper node.
 
     {"version": 1, "topic_id": …, "url": …, "start_offset": …, "pages": [[…], …], "tail": [[…], …]}
 
-The head lists its pages and, itself, the latest segments: the tail. A full tail becomes a page, together with
-the last page if that is not full. Whatever the head does not lead to is not in the log, whatever the store
-has. The node is written in one multi-operation with a check of the version of the partition's state, so a
-leader that another has replaced changes nothing (`broker/remote_log/copying`).
+The latest segments, the tail, stand in the head itself. A full tail becomes a page, together with the last
+page if that is not full. Objects that the head does not lead to are not in the log. The node is written in
+one multi-operation that checks the version of the partition's state, so a replaced leader changes nothing
+(`broker/remote_log/copying`).
 
-A cut after an unclean election may leave a hole: the new leader's disk begins behind it, and what was between
-is on no disk and in no log of the store any more. Copies go on behind the hole.
+A cut after an unclean election may leave a hole: offsets between the cut and the new leader's disk, which no
+disk and no store has any more. Copies go on after the hole.
 
 A node that cannot be read is a ManifestError, never an empty manifest.
 """
@@ -30,67 +30,68 @@ TAIL_MAX: Final = 32
 """Segments in the head itself; one more makes a page."""
 
 PAGES_MAX: Final = 4_000
-"""So that a head stays below 600 KB, far from ZooKeeper's megabyte: four million segments."""
+"""Pages of four million segments. Such a head has less than 600 KB; ZooKeeper takes a megabyte."""
 
-Place = PageRef | RemoteSegment
+HeadEntry = PageRef | RemoteSegment
 """A segment in the tail, or the page that has to be read to find it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """``start_offset`` is the first offset that is still in the log; it may be within a segment or a page.
-
-    ``url`` is the store's when the first segment was copied: a broker with another URL must not use it.
-    ``cut_epoch`` is the epoch of the leader that cut the end, until a segment after the cut is copied.
-    """
+    """The start, the pages and the tail of a remote log."""
 
     topic_id: TopicId
     url: str
+    """The store's URL at the first copy. A broker configured with another URL must not use this head."""
     start_offset: int = 0
+    """The first offset that is still in the log. It may be within an entry."""
     pages: tuple[PageRef, ...] = ()
+    """In the order of offsets, all before those of the tail."""
     tail: tuple[RemoteSegment, ...] = ()
+    """In the order of offsets. A gap is of expired records, or the hole of a cut."""
     cut_epoch: int = NO_EPOCH
+    """The epoch of the leader that cut the end, until a segment after the cut is copied."""
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def entries(self) -> tuple[HeadEntry, ...]:
         return (*self.pages, *self.tail)
 
     @property
     def end_offset(self) -> int | None:
         """The first offset that is not in the store; None if nothing is."""
-        places = self.places
-        return places[-1].end_offset if places else None
+        entries = self.entries
+        return entries[-1].end_offset if entries else None
 
     @property
     def size_bytes(self) -> int:
         """Bytes of all segments. A page counts whole even after its first segments expired."""
-        return sum(place.size_bytes for place in self.places)
+        return sum(entry.size_bytes for entry in self.entries)
 
-    def place_of(self, offset: int) -> Place | None:
-        """Where ``offset`` is, or the first offset behind it; None below the start and behind the end.
+    def entry_of(self, offset: int) -> HeadEntry | None:
+        """The entry of ``offset``, or of the first offset after it; None below the start and from the end on.
 
-        The base offset of the place may be greater: what expired before its copy is between two segments, and
-        so is what an unclean election has lost.
+        The entry begins after ``offset`` if that expired before its copy, or was lost in an unclean election.
         """
         end = self.end_offset
         if end is None or not self.start_offset <= offset < end:
             return None
-        places = self.places
-        return places[_nth_at(places, offset)]
+        entries = self.entries
+        return entries[_nth_at(entries, offset)]
 
     def with_copied(self, segment: RemoteSegment) -> "Head":
-        """The head with one more segment. ValueError unless it begins where the tier ends, behind a cut, or
-        where all that the tier has is deleted.
+        """The head with one more segment. ValueError unless the segment begins at the end.
+
+        After a cut, or once every earlier record is deleted, it may begin later.
         """
         end = self.end_offset
-        is_behind = end is not None and (self.is_cut or end <= self.start_offset)
-        if end is not None and (segment.base_offset < end or (segment.base_offset != end and not is_behind)):
+        may_skip = end is not None and (self.is_cut or end <= self.start_offset)
+        if end is not None and (segment.base_offset < end or (segment.base_offset != end and not may_skip)):
             raise ValueError(f"a copy from {segment.base_offset} on does not fit a tier that ends at {end}")
         return replace(self, tail=(*self.tail, segment), cut_epoch=NO_EPOCH)
 
     @property
     def is_cut(self) -> bool:
-        """Whether an unclean election lost what was behind the end, and nothing was copied since."""
+        """Whether an unclean election lost the records after the end, and nothing was copied since."""
         return self.cut_epoch != NO_EPOCH
 
     @property
@@ -106,7 +107,7 @@ class Head:
         return self.pages[-1]
 
     def with_page(self, page: PageRef) -> "Head":
-        """The head whose tail is in ``page``, behind the segments of ``page_to_grow``."""
+        """The head whose tail is in ``page``, after the segments of ``page_to_grow``."""
         grown = self.page_to_grow
         kept = self.pages[:-1] if grown else self.pages
         first = grown or self.tail[0]
@@ -121,14 +122,18 @@ class Head:
         return next((page for page in self.pages if page.base_offset < end_offset < page.end_offset), None)
 
     def cut_to(self, end_offset: int, leader_epoch: int, page: PageRef | None = None) -> "Head":
-        """The head that ends at ``end_offset``, which is before its end, or before a hole around that.
-        ``page``: in the place of ``page_to_cut``. A segment that reaches across the cut stays up to it; its
-        objects do not change. ``leader_epoch``: of who cuts.
+        """The head that ends at ``end_offset``. A segment that reaches across the cut stays up to it, and its
+        objects do not change.
+
+        ``page`` replaces ``page_to_cut``. ``leader_epoch`` is that of the leader that cuts.
         """
         cut = self.page_to_cut(end_offset)
         if (page is None) != (cut is None) or (page is not None and page.end_offset > end_offset):
             raise ValueError(f"{page} is not what a cut to {end_offset} leaves of {cut}")
-        kept = (*(one for one in self.pages if one.end_offset <= end_offset), *((page,) if page else ()))
+        kept = (
+            *(known for known in self.pages if known.end_offset <= end_offset),
+            *((page,) if page else ()),
+        )
         head = replace(
             self,
             start_offset=min(self.start_offset, end_offset),
@@ -150,32 +155,32 @@ class Head:
 
 
 def segments_before(segments: Sequence[RemoteSegment], end_offset: int) -> tuple[RemoteSegment, ...]:
-    """Those that begin before ``end_offset``, none of them beyond it."""
+    """The segments that begin before ``end_offset``, the last one cut there."""
     return tuple(
-        replace(one, end_offset=min(one.end_offset, end_offset))
-        for one in segments
-        if one.base_offset < end_offset
+        replace(segment, end_offset=min(segment.end_offset, end_offset))
+        for segment in segments
+        if segment.base_offset < end_offset
     )
 
 
 def segment_for_offset(
     head: Head, offset: int, read_page: Callable[[PageRef], Sequence[RemoteSegment]]
 ) -> RemoteSegment | None:
-    """The segment that has ``offset`` or the first offset behind it; None as for ``Head.place_of``."""
-    place = head.place_of(offset)
-    if not isinstance(place, PageRef):
-        return place
-    segments = read_page(place)
+    """The segment of ``offset``, or of the first offset after it; None as for ``Head.entry_of``."""
+    entry = head.entry_of(offset)
+    if not isinstance(entry, PageRef):
+        return entry
+    segments = read_page(entry)
     return segments[_nth_at(segments, offset)]
 
 
-def _nth_at(places: Sequence[Place], offset: int) -> int:
-    """The index of the first place that ends behind ``offset``."""
-    return bisect_right(places, offset, key=lambda place: place.end_offset)
+def _nth_at(entries: Sequence[HeadEntry], offset: int) -> int:
+    """The index of the first entry that ends after ``offset``."""
+    return bisect_right(entries, offset, key=lambda entry: entry.end_offset)
 
 
 def encode_head(head: Head) -> bytes:
-    """ValueError for a head that would not fit into a node of ZooKeeper."""
+    """The node of a head; ValueError for a head that no ZooKeeper node can hold."""
     if len(head.pages) > PAGES_MAX:
         raise ValueError(f"a manifest of {len(head.pages)} pages is larger than its {PAGES_MAX}")
     document = {
@@ -227,6 +232,6 @@ def _number(value: object) -> int:
 
 
 def _check_order(head: Head) -> None:
-    for before, place in pairwise(head.places):
-        if place.base_offset < before.end_offset:
-            raise ValueError(f"offset {place.base_offset} stands behind {before.end_offset}")
+    for before, entry in pairwise(head.entries):
+        if entry.base_offset < before.end_offset:
+            raise ValueError(f"offset {entry.base_offset} stands behind {before.end_offset}")

@@ -1,10 +1,10 @@
-"""A page of a manifest: an object that lists segments, and how the head of the manifest refers to it.
+"""A page of a manifest: an object that lists segments, and the reference to it in the head.
 
     head, 56 bytes | an entry of 80 bytes for each segment, in the order of offsets | CRC-32C of all before
 
-All numbers are little-endian. A page is never changed: one that is not full is replaced by a larger one under
-another name, and is garbage as soon as no head refers to it. A reader knows a page's size and CRC from the
-head, so a page that is cut, damaged or another's is never taken for the right one.
+All numbers are little-endian. A page is never changed. One that is not full is replaced by a larger one under
+another name, and is garbage as soon as no head refers to it. The head has a page's size and CRC, so a reader
+never takes a cut, damaged or different page for the right one.
 """
 
 import struct
@@ -34,15 +34,15 @@ assert (HEAD.size, ENTRY.size) == (56, 80)
 
 
 class ManifestError(SparklogError):
-    """A page or a head that cannot be read as such: of this partition nothing in the store can be found."""
+    """A page or a head cannot be read, so nothing of its partition can be found in the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageRef:
-    """A page, and what of its segments a reader needs in order to leave it alone.
+    """A reference to a page, with what a reader must know to pass the page over.
 
-    Offsets are those of all its segments, also of those that retention has removed since. ``crc``: CRC-32C of
-    the whole object.
+    Offsets count all its segments, those removed by retention since included. ``crc`` is the CRC-32C of the
+    whole object.
     """
 
     page_id: str
@@ -50,7 +50,7 @@ class PageRef:
     end_offset: int
     max_timestamp_ms: int
     size_bytes: int
-    """Bytes of its segments in the log, as in ``RemoteSegment``."""
+    """Bytes of the batches of its segments in the log, as in ``RemoteSegment``."""
     segment_count: int
     crc: int
 

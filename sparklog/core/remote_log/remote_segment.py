@@ -1,16 +1,16 @@
-"""A segment in a remote store as a manifest names it, and the names of its objects.
+"""A segment of a remote log, and the names of its objects.
 
-A segment has up to three objects: ``.arrow`` and ``.rest`` (its batches; only the latter if it is *raw*), and
-``.state``: producers, leader epochs and aborted transactions. A name has the topic's id, the leader epoch of
-the copy, the base offset and an id of its own, so that no name is ever given twice: not to a copy that is
-tried again, nor by a leader that was fenced, nor to a topic that is made again under its name.
+A segment has up to three objects: its batches in ``.arrow`` and ``.rest`` (in ``.rest`` alone if it is
+*raw*), and ``.state`` with producers, leader epochs and aborted transactions. No name is given twice, because
+it has the topic's id, the leader epoch of the copy, the base offset and an id of its own. A repeated copy, a
+fenced leader's copy and the copy of a recreated topic all have other names.
 """
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
-from sparklog.core.remote_log.tier import SealedSegment
+from sparklog.core.remote_log.reach import SealedSegment
 from sparklog.model.ids import TopicId
 
 Suffix = Literal["arrow", "rest", "state"]
@@ -23,11 +23,10 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class RemoteSegment(SealedSegment):
-    """``size_bytes`` is that of the batches in the log, which ``retention.bytes`` counts.
+    """A segment with the sizes of its objects; ``size_bytes`` is that of its batches, as retention counts it.
 
-    The sizes of objects are in bytes; ``arrow_bytes`` is 0 if there is no ``.arrow``. Readers take sizes from
-    here and ask no store for them. ``state_crc`` is the CRC-32C of the whole ``.state``; the other objects
-    carry CRCs of their own.
+    Readers take the sizes of objects from here and ask no store for them. ``arrow_bytes`` is 0 without an
+    ``.arrow``. ``state_crc`` is the CRC-32C of the whole ``.state``; the other objects carry their own CRCs.
     """
 
     segment_id: str
@@ -64,7 +63,7 @@ class RemotePartition:
         return f"topic={self.topic}/partition={self.partition}"
 
     def object_name(self, segment: RemoteSegment, suffix: Suffix) -> str:
-        """The date in front is that of the greatest timestamp, for eyes only."""
+        """The name of an object. The date in front is that of the greatest timestamp, for people only."""
         parts = (
             _date(segment.max_timestamp_ms),
             f"{segment.base_offset:020d}",
@@ -92,7 +91,7 @@ def check_id(text: str) -> None:
 
 
 def _date(timestamp_ms: int) -> str:
-    """``20240131``; ``undated`` for a time that no calendar has, as any producer may send."""
+    """``20240131``; ``undated`` for a time that no calendar has. Producers may send such times."""
     try:
         return f"{_EPOCH + timedelta(milliseconds=timestamp_ms):%Y%m%d}"
     except OverflowError:

@@ -1,9 +1,9 @@
-"""The ``.state`` object: what a replica that begins behind a remote segment has to know, and its readers.
+"""The ``.state`` object: the state at a segment's end, for readers and for a replica that begins there.
 
     head, 40 bytes | leader epochs, 12 bytes each | aborted transactions, 32 bytes each | producers
 
-All numbers are little-endian; the producers are a snapshot as beside a log (docs/format/log-directory.md).
-The manifest has the size and the CRC-32C of the whole object, so none is in it.
+All numbers are little-endian. The producers are a snapshot, as beside a log (docs/format/log-directory.md).
+The object has no CRC, because the manifest has its size and its CRC-32C.
 """
 
 import struct
@@ -27,8 +27,10 @@ assert (HEAD.size, EPOCH.size, ABORTED.size) == (40, 12, 32)
 
 @dataclass(frozen=True, slots=True)
 class SegmentState:
-    """``epochs``: all leader epochs and their start offsets, up to the segment's end. ``aborted``: the
-    aborted transactions with a record or a marker in the segment. ``producers``: a snapshot at its end.
+    """The state at a segment's end. ``epochs`` are all leader epochs with their start offsets, up to that
+    end.
+
+    ``aborted``: the aborted transactions with a record or a marker in the segment. ``producers``: a snapshot.
     """
 
     epochs: tuple[tuple[int, int], ...]
@@ -41,15 +43,15 @@ def build_state(segment_id: str, state: SegmentState) -> bytes:
     return b"".join(
         [
             HEAD.pack(MAGIC, VERSION, 0, *counts, bytes.fromhex(segment_id)),
-            *(EPOCH.pack(*one) for one in state.epochs),
-            *(ABORTED.pack(*one) for one in state.aborted),
+            *(EPOCH.pack(*epoch) for epoch in state.epochs),
+            *(ABORTED.pack(*transaction) for transaction in state.aborted),
             state.producers,
         ]
     )
 
 
 def parse_state(segment: RemoteSegment, data: bytes) -> SegmentState:
-    """ManifestError if ``data`` is not the ``.state`` object of ``segment``."""
+    """The state in ``data``; ManifestError if that is not the ``.state`` object of ``segment``."""
     what = f"the .state object of segment {segment.segment_id}"
     if len(data) != segment.state_bytes or crc32c(data) != segment.state_crc or len(data) < HEAD.size:
         raise ManifestError(f"{what} has {len(data)} bytes that are not those that were written")
@@ -62,6 +64,6 @@ def parse_state(segment: RemoteSegment, data: bytes) -> SegmentState:
         raise ManifestError(f"{what} is that of another segment")
     return SegmentState(
         tuple((epoch, start) for epoch, start in EPOCH.iter_unpack(data[HEAD.size : aborted_at])),
-        tuple(AbortedTransaction(*one) for one in ABORTED.iter_unpack(data[aborted_at:producers_at])),
+        tuple(AbortedTransaction(*fields) for fields in ABORTED.iter_unpack(data[aborted_at:producers_at])),
         data[producers_at:],
     )

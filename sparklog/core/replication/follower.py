@@ -107,7 +107,7 @@ class Follower:
         return check_leader_epoch(current_leader_epoch, self.leader_epoch)
 
     def latest_offset(self, visibility: Visibility) -> int | None:
-        """The end of this log, as far as it is seen so: it may be behind the leader's, and go back."""
+        """The end of this log, as far as it is seen so: it may lag the leader's, and go back."""
         return self.marks.readable_end(visibility)
 
     def check_read(self, fetch_offset: int) -> ErrorCode:

@@ -85,7 +85,7 @@ class Diverging:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Where a log begins anew behind the history in its remote store, with what that knows of before."""
+    """Where a log begins anew after the history in its remote store, with what that knows of before."""
 
     offset: int
     history: EarlierHistory

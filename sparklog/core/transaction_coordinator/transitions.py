@@ -81,14 +81,17 @@ def found_in(topics: Iterable[TransactionTopic], request: VerifyPartitions) -> P
     """INVALID_TXN_STATE for partitions that are not in the transaction's topics."""
     known = {one: topic.topic_id for topic in topics for one in topic.topic_partitions}
 
-    def is_in(place: TopicPartition) -> bool:
-        ids = {known.get(place, NO_TOPIC_ID), request.topic_ids.get(place.topic, NO_TOPIC_ID)}
-        return place in known and len(ids - {NO_TOPIC_ID}) <= 1
+    def is_in(topic_partition: TopicPartition) -> bool:
+        ids = {
+            known.get(topic_partition, NO_TOPIC_ID),
+            request.topic_ids.get(topic_partition.topic, NO_TOPIC_ID),
+        }
+        return topic_partition in known and len(ids - {NO_TOPIC_ID}) <= 1
 
     return PartitionAnswers(
         {
-            place: ErrorCode.none if is_in(place) else ErrorCode.invalid_txn_state
-            for place in request.topic_partitions
+            topic_partition: ErrorCode.none if is_in(topic_partition) else ErrorCode.invalid_txn_state
+            for topic_partition in request.topic_partitions
         }
     )
 

@@ -1,1 +1,1 @@
-"""Atomic writes as a state machine: which task attempts are members of a write, and which of them win."""
+"""Atomic writes as a state machine: the task attempts that are members of a write, and those that win."""

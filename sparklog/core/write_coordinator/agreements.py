@@ -1,16 +1,16 @@
-"""Values that tasks agree upon: under each name the first one that is put counts, for all who ask.
+"""Values that tasks agree upon: the first value of a name counts for all of them.
 
-    Agree(name)         --> None: nobody has put one
-    Agree(name, value)  --> Write ... Written --> value, or the one that was put before
+    Agree(name)         --> None: the name has no value
+    Agree(name, value)  --> Write ... Written --> value, or the first one
     a day without a question --> forgotten
 
-Tasks of one Spark job know of each other only through the cluster. An agreement lets them, and their retries,
-act upon the same facts. Whoever is told a value is told one that every later coordinator has.
+Tasks of one Spark job know of each other only through the cluster. An agreement lets them and their retries
+act upon the same facts. A value that was answered is kept by every later coordinator.
 
-An agreement is kept for a day after its last use. Uses are not written: a new coordinator takes each
+An agreement is kept for a day after its last use. Uses are not written, so a new coordinator counts each
 agreement as used just now. The values of one partition of ``__transaction_state`` are bounded, in number and
-in bytes. When they fill that room, the one that was not used for longest makes room if nobody has used it for
-ten minutes; else THROTTLING_QUOTA_EXCEEDED, which clients repeat.
+in bytes. Without room, the agreement that was used longest ago is dropped, if that is ten minutes ago.
+Otherwise the answer is THROTTLING_QUOTA_EXCEEDED, which clients repeat.
 """
 
 from collections import Counter, OrderedDict
@@ -43,15 +43,15 @@ FIRST_AGREEMENT_WRITE_ID: Final = 1 << 41
 
 RETENTION_MS: Final = 86_400_000
 IN_USE_MS: Final = 600_000
-"""For so long after its last use an agreement makes no room for others."""
+"""An agreement that was used since then makes no room for others."""
 
 AGREEMENTS_MAX: Final = 100_000
 TOTAL_BYTES_MAX: Final = 32 << 20
 ENTRY_BYTES: Final = 200
-"""What an agreement takes beside its value, roughly."""
+"""Memory of an agreement beside its name and value, roughly."""
 
 FORGOTTEN_MAX: Final = 200
-"""Agreements that are forgotten with one record batch."""
+"""Most agreements that one record batch forgets."""
 
 
 @dataclass(slots=True)
@@ -62,23 +62,26 @@ class _Kept:
 
 @dataclass(slots=True)
 class _Pending:
-    """A record under way: an agreement with whoever put it, or None for tombstones."""
+    """A record in progress. ``agreement`` is None for tombstones."""
 
     name: str
     agreement: Agreement | None
     waiting: Token | None = None
+    """The request that put the agreement, until it is answered."""
 
 
 @dataclass(slots=True)
 class Agreements:
-    """Those of one partition, in one leader epoch of its coordinator."""
+    """The agreements of one partition, in one leader epoch of its coordinator."""
 
     kept: OrderedDict[str, _Kept] = field(default_factory=OrderedDict)
-    """By name, the one that was not used for longest first."""
+    """Committed agreements by name, the one used longest ago first."""
     pending: dict[WriteId, _Pending] = field(default_factory=dict)
+    """Records in progress. No name of an agreement here is in ``kept``."""
     replayed: dict[str, Agreement] = field(default_factory=dict)
+    """The records read while loading; empty from then on."""
     total_bytes: int = 0
-    """Bytes of kept agreements and of those in progress."""
+    """Bytes of the agreements in ``kept`` and ``pending``."""
     counters: Counter[str] = field(default_factory=Counter)
     events: RecentEvents = field(default_factory=RecentEvents)
     last_write_id: int = FIRST_AGREEMENT_WRITE_ID
@@ -92,9 +95,11 @@ class Agreements:
             self.replayed[record.key.name] = record.value
 
     def on_loaded(self, now: Now) -> list[Action]:
-        oldest_first = sorted(self.replayed.items(), key=lambda one: one[1].agreed_ms)
-        self.kept = OrderedDict((name, _Kept(one, now.monotonic_ms)) for name, one in oldest_first)
-        self.total_bytes = sum(_bytes_of(name, one) for name, one in oldest_first)
+        oldest_first = sorted(self.replayed.items(), key=lambda item: item[1].agreed_ms)
+        self.kept = OrderedDict(
+            (name, _Kept(agreement, now.monotonic_ms)) for name, agreement in oldest_first
+        )
+        self.total_bytes = sum(_bytes_of(name, agreement) for name, agreement in oldest_first)
         self.replayed = {}
         return []
 
@@ -122,22 +127,21 @@ class Agreements:
         if pending is None:
             raise self.events.illegal(f"{outcome} of write {write_id}, which is not under way")
         token, pending.waiting = pending.waiting, None
-        told = Agreed(write_error(outcome))
+        answer = Agreed(write_error(outcome))
         if not isinstance(outcome, InDoubt):
             del self.pending[write_id]
         if pending.agreement is not None and isinstance(outcome, Written):
             self.kept[pending.name] = _Kept(pending.agreement, now.monotonic_ms)
             self.counters["agreed"] += 1
-            told = Agreed(value=pending.agreement.value)
+            answer = Agreed(value=pending.agreement.value)
         elif pending.agreement is not None and not isinstance(outcome, InDoubt):
             self.total_bytes -= _bytes_of(pending.name, pending.agreement)
-        return [] if token is None else [Reply(token, told)]
+        return [] if token is None else [Reply(token, answer)]
 
     def on_time(self, now: Now) -> list[Action]:
-        """Forget what nobody has used for a day, some of it at a time.
+        """Forget agreements that were not used for a day, some at a time.
 
-        A tombstone that the log refuses is not written again: the next coordinator keeps the agreement for
-        another day.
+        A tombstone that the log refuses is not repeated: the next coordinator keeps the agreement for a day.
         """
         names: list[str] = []
         for name, known in self.kept.items():
@@ -151,7 +155,7 @@ class Agreements:
         return None if first is None else MonotonicMs(first.used_ms + RETENTION_MS)
 
     def on_resigned(self) -> list[Reply]:
-        waiting = [one.waiting for one in self.pending.values() if one.waiting is not None]
+        waiting = [pending.waiting for pending in self.pending.values() if pending.waiting is not None]
         self.kept.clear()
         self.pending.clear()
         self.total_bytes = 0
@@ -164,7 +168,7 @@ class Agreements:
         self.kept.move_to_end(name)
 
     def _room_for(self, size: int, now: Now) -> list[Action] | None:
-        """What makes room for another agreement; None if those that there are are in use."""
+        """The actions that make room for another agreement; None if all are in use."""
         names: list[str] = []
         count, total = len(self.kept) + len(self.pending), self.total_bytes
         for name, known in self.kept.items():
@@ -199,14 +203,18 @@ class Agreements:
         return dict(self.counters)
 
     def check_invariants(self) -> None:
-        under_way = [one for one in self.pending.values() if one.agreement is not None]
-        names = [one.name for one in under_way]
+        under_way = [pending for pending in self.pending.values() if pending.agreement is not None]
+        names = [pending.name for pending in under_way]
         assert len(set(names)) == len(names), names
         assert self.kept.keys().isdisjoint(names), names
-        total = sum(_bytes_of(name, one.agreement) for name, one in self.kept.items())
-        total += sum(_bytes_of(one.name, one.agreement) for one in under_way if one.agreement is not None)
+        total = sum(_bytes_of(name, known.agreement) for name, known in self.kept.items())
+        total += sum(
+            _bytes_of(pending.name, pending.agreement)
+            for pending in under_way
+            if pending.agreement is not None
+        )
         assert total == self.total_bytes, (total, self.total_bytes)
-        used = [one.used_ms for one in self.kept.values()]
+        used = [known.used_ms for known in self.kept.values()]
         assert used == sorted(used), used
 
 

@@ -1,4 +1,4 @@
-"""An app with its present write, as the log below the high watermark has it, and what waits for it."""
+"""An app with its present write, as the log below the high watermark has it, and the waiting commits."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,46 +17,51 @@ from sparklog.model.write_outcomes import MemberState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A transition that is to be written. ``head`` None leaves the head as it is.
-
-    ``members`` by number. ``answer``: for the request that caused it, once it is committed; None if the
-    request waits for the end of the write.
-    """
+    """A transition, to be written."""
 
     head: Head | None = None
+    """None leaves the head as it is."""
     members: Mapping[int, Member] = field(default_factory=dict)
+    """The changed members, by number."""
     answer: Any = None
+    """The answer after the commit; None if the request waits for the end of the write."""
     counts_as: str = "changed"
+    """The counter of this transition."""
 
     def records(self, app: str, write_number: int) -> tuple[StateRecord, ...]:
-        """``write_number`` of the present head, if the change has none."""
+        """The records of the change. ``write_number`` is the present head's, for a change without a head."""
         number = write_number if self.head is None else self.head.write_number
-        members = [StateRecord(MemberKey(app, number, one), member) for one, member in self.members.items()]
+        members = [
+            StateRecord(MemberKey(app, number, member_number), member)
+            for member_number, member in self.members.items()
+        ]
         return (*(() if self.head is None else (StateRecord(HeadKey(app), self.head),)), *members)
 
 
 @dataclass(slots=True)
 class App:
-    """``members`` are those of the write ``head.write_number``, aborted ones included: their numbers are not
-    given out again. ``waiting``: commits that wait for the markers, each with its deadline.
-    """
+    """An app. All but ``name``, ``head`` and the alarm is of the write ``head.write_number``."""
 
     name: str
     head: Head
     members: dict[int, Member] = field(default_factory=dict)
+    """By number, aborted members included; empty for an idle app."""
     numbers: dict[tuple[str, str], int] = field(default_factory=dict)
-    """By run and attempt."""
+    """The numbers of ``members`` by run and attempt."""
     heard_ms: dict[int, MonotonicMs] = field(default_factory=dict)
-    """The last sign of life of each member."""
+    """The last sign of life of each member; an aborted one may have none."""
     last_sign_ms: MonotonicMs = MonotonicMs(0)
-    """That of any member."""
+    """The greatest of ``heard_ms``, or the time of the load."""
     marking: set[int] = field(default_factory=set)
-    """Members whose markers were asked for, and are not known to be written."""
+    """Members with a requested marker that is not known to be written; disjoint from ``marked``."""
     marked: set[int] = field(default_factory=set)
+    """Members that need no marker any more. The write is complete when all ``members`` are here."""
     lost_topics: set[NamedTopic] = field(default_factory=set)
+    """Deleted topics of ``members``. The write cannot be committed while there is one."""
     waiting: list[tuple[Token, EndWrite, MonotonicMs]] = field(default_factory=list)
+    """Commits that wait for the markers, with their deadlines; empty unless a commit is prepared."""
     next_number: int = 0
-    """The next member's, unless its producer ids are used up."""
+    """Greater than all numbers of ``members``, because no number is given twice."""
     has_alarm: bool = False
     """Whether an alarm is set. Joins and heartbeats only move deadlines later, so it is early enough."""
 
@@ -69,7 +74,7 @@ class App:
         return len(self.marked) == len(self.members)
 
     def decision(self, number: int) -> bool | None:
-        """Whether the member's rows count; None while that is open."""
+        """Whether the member's rows count; None while the member is undecided."""
         member, head = self.members[number], self.head
         if head.state is AppState.PREPARED_COMMIT:
             return number in head.winners
@@ -84,7 +89,9 @@ class App:
         return {topic.named for member in self.members.values() for topic in member.topics}
 
     def apply(self, change: Change, now_ms: MonotonicMs) -> list[MemberKey]:
-        """The change is committed. Returns the members of a write that is over: their records are garbage."""
+        """Take over a committed change. Returns the members of a write that is over, whose records are
+        garbage.
+        """
         garbage: list[MemberKey] = []
         if change.head is not None:
             before, after = self.head.state, change.head.state
@@ -108,9 +115,7 @@ class App:
         self.heard_ms[number] = self.last_sign_ms = now_ms
 
     def markers_due(self, numbers: Iterable[int]) -> list[SendMarkers]:
-        """Those of the members whose end is decided, and which were not asked for before. A member without
-        partitions needs none.
-        """
+        """The unrequested markers of decided members. A member without partitions has none."""
         due: list[SendMarkers] = []
         for number in numbers:
             decision = self.decision(number)

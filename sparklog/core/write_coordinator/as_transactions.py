@@ -1,8 +1,8 @@
-"""Open writes as administrators of Kafka see transactions: listed and described under their app id (KIP-664).
+"""Open writes as Kafka's transactions: listed and described under their app id (KIP-664).
 
-So that ``find-hanging``, ours and Kafka's, takes no batch of a member for one that nobody ends. A member with
-its marker is not shown any more: what it has open in a partition then does hang. A transactional id of the
-same name is described instead of the app.
+So ``find-hanging``, ours and Kafka's, does not report batches of a member whose end will come. A member with
+its marker is not listed, because a batch that it still has open does hang. A transactional id of the same
+name is described instead of the app.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -53,8 +53,8 @@ def _unmarked(app: App) -> list[int]:
 def _value(app: App, number: int, members: Iterable[int]) -> TransactionValue:
     """The write with the producer id of the member ``number``, and the partitions of ``members``."""
     partitions: dict[tuple[str, TopicId], set[int]] = {}
-    for one in members:
-        for topic in app.members[one].topics:
+    for member_number in members:
+        for topic in app.members[member_number].topics:
             partitions.setdefault((topic.name, topic.topic_id), set()).update(topic.partitions)
     return TransactionValue(
         app.producer_id(number),

@@ -1,4 +1,4 @@
-"""When an app needs a look, and what is due by then. Spans of an hour and more go by the wall clock."""
+"""The deadlines of an app, and the work that is due. Spans of an hour and more are by the wall clock."""
 
 from sparklog.core.coordinator.state_machine import Now
 from sparklog.core.write_coordinator.app import App
@@ -9,7 +9,7 @@ from sparklog.model.write_outcomes import MemberState
 
 
 def next_look_ms(app: App, settings: WriteSettings, now: Now) -> MonotonicMs | None:
-    """When the first of its deadlines is; None while nothing but markers is waited for."""
+    """The app's first deadline; None while it waits for markers alone."""
     if app.head.state is AppState.IDLE:
         return MonotonicMs(now.monotonic_ms + _expiry_left_ms(app, settings, now))
     if app.is_ending:
@@ -19,13 +19,13 @@ def next_look_ms(app: App, settings: WriteSettings, now: Now) -> MonotonicMs | N
 
 
 def has_timed_out(app: App, now: Now) -> bool:
-    """Whether nobody has given a sign of life for as long as the open write may last without one."""
+    """Whether the open write had no sign of life for its time-out."""
     is_open = app.head.state is AppState.OPEN
     return is_open and now.monotonic_ms >= app.last_sign_ms + app.head.timeout_ms
 
 
 def silent_members(app: App, settings: WriteSettings, now: Now) -> list[int]:
-    """Working members of the open write that were silent for too long. Finished ones need not speak."""
+    """Working members of the open write that were silent for too long. Finished ones may be silent."""
     if app.head.state is not AppState.OPEN:
         return []
     limit_ms = now.monotonic_ms - settings.member_silence_ms
@@ -37,8 +37,9 @@ def has_expired(app: App, settings: WriteSettings, now: Now) -> bool:
 
 
 def _expiry_left_ms(app: App, settings: WriteSettings, now: Now) -> int:
-    """A wall clock that was set back must not keep an app for longer than its span from now."""
+    """The time until an idle app expires."""
     span_ms = settings.plain_retention_ms if app.head.is_plain else settings.retention_ms
+    # The span bounds it, because the wall clock may have been set back.
     return max(0, min(span_ms, app.head.last_update_ms + span_ms - now.wall_ms))
 
 

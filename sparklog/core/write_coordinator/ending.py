@@ -1,15 +1,16 @@
-"""How a write ends: by its driver, by silence, or by the end of its markers.
+"""The end of a write: by its driver, by silence, or after its markers.
 
     Open v           commit: prepared, with its winners    abort of a run: its members are aborted, and with
-                                                           them the write if nobody else is living
+                                                           them the write if no other member is living
     Prepared v       the same commit waits                 anything else: ask again, unless it is committed
     Idle(B)          v <= B: already committed             v > B: not open; a commit of nothing counts as v,
                                                            an abort is remembered
 
-A version of which nothing was written is committed like any other, so that the next one to write it is told.
+A version of which nothing was written is committed like any other, so that the next attempt to write it is
+answered so.
 
-A job may fail before its last task begins, and nobody ends what that task writes. So a run that was aborted
-stays so until a later version is opened: none of its attempts becomes a member any more.
+A job may fail before its last task begins, and then no driver ends that task's write. So an aborted run stays
+aborted until a later version is opened: none of its attempts becomes a member.
 """
 
 from collections.abc import Iterable
@@ -25,22 +26,22 @@ from sparklog.model.write_ids import write_and_member
 from sparklog.model.write_outcomes import EndOutcome, MemberState
 
 RUNS_MAX: Final = 100
-"""Aborted runs of a version that are remembered: the latest. An earlier one has no task left."""
+"""Most aborted runs of a version that are remembered, the latest ones. An earlier run has no task left."""
 
 _ABORTED = EndedWrite(outcome=EndOutcome.ABORTED)
 _BEING_ENDED = EndedWrite(outcome=EndOutcome.BEING_ENDED)
 
 
 class WaitsForMarkers:
-    """The answer of a commit that has been decided by the same request before."""
+    """The answer to a repeated commit, which is decided already."""
 
 
 def ended(app: App | None, request: EndWrite, wall_ms: int) -> Change | EndedWrite | WaitsForMarkers:
-    """The change that the driver wants, or the answer if nothing changes."""
+    """The change for the driver's request, or the answer if nothing changes."""
     if app is None:
         return _not_open(request, None, wall_ms)
     head = app.head
-    if request.version <= head.committed_version:  # whatever becomes of a later one
+    if request.version <= head.committed_version:  # a later write does not change that
         return EndedWrite(outcome=EndOutcome.ALREADY_COMMITTED, version=head.committed_version)
     if app.is_ending:
         return WaitsForMarkers() if _is_decided(app, request) else _BEING_ENDED
@@ -49,14 +50,14 @@ def ended(app: App | None, request: EndWrite, wall_ms: int) -> Change | EndedWri
     if request.version < head.version:
         return EndedWrite(outcome=EndOutcome.OLDER_VERSION, version=head.version)
     if request.version > head.version:
-        if request.is_commit and not request.winners:
+        if request.is_commit and not request.winners:  # an empty version replaces the open one
             return aborted_whole(app, wall_ms, _BEING_ENDED, "replaced")
         return EndedWrite(outcome=EndOutcome.NOT_OPEN) if request.is_commit else _ABORTED
     return _committed(app, request, wall_ms) if request.is_commit else _run_aborted(app, request, wall_ms)
 
 
 def _not_open(request: EndWrite, head: Head | None, wall_ms: int) -> Change | EndedWrite:
-    """``head``: of the idle app; None if it is unknown."""
+    """The end of a version that is not open. ``head`` is the idle app's; None for an unknown app."""
     if not request.is_commit:
         return _run_remembered(request, head, wall_ms)
     if request.winners:
@@ -66,6 +67,7 @@ def _not_open(request: EndWrite, head: Head | None, wall_ms: int) -> Change | En
 
 
 def _run_remembered(request: EndWrite, head: Head | None, wall_ms: int) -> Change | EndedWrite:
+    """Remember an aborted run of an idle app, so that no late attempt of it becomes a member."""
     if head is None:
         head = _idle(request, wall_ms, committed_version=NO_VERSION)
     elif request.version < head.version or is_run_aborted(head, request.version, request.run):
@@ -90,12 +92,12 @@ def _idle(request: EndWrite, wall_ms: int, *, committed_version: int) -> Head:
 
 
 def is_run_aborted(head: Head, version: int, run: str) -> bool:
-    """Whether no attempt of this run may become a member of this version any more."""
+    """Whether the run is aborted for this version, so that none of its attempts becomes a member."""
     return version == head.version and run in head.aborted_runs
 
 
 def _with_run(head: Head, run: str) -> tuple[str, ...]:
-    return (*(one for one in head.aborted_runs if one != run), run)[-RUNS_MAX:]
+    return (*(known for known in head.aborted_runs if known != run), run)[-RUNS_MAX:]
 
 
 def _committed(app: App, request: EndWrite, wall_ms: int) -> Change | EndedWrite:
@@ -116,7 +118,7 @@ def _committed(app: App, request: EndWrite, wall_ms: int) -> Change | EndedWrite
 
 
 def _is_decided(app: App, request: EndWrite) -> bool:
-    """Whether just this commit is being carried out."""
+    """Whether the prepared commit is this one."""
     return (
         request.is_commit
         and app.head.state is AppState.PREPARED_COMMIT
@@ -126,6 +128,7 @@ def _is_decided(app: App, request: EndWrite) -> bool:
 
 
 def _run_aborted(app: App, request: EndWrite, wall_ms: int) -> Change | EndedWrite:
+    """Abort the members of a run, and the write if they are its only living ones."""
     runs = _with_run(app.head, request.run)
     if all(app.members[number].run == request.run for number in app.living()):
         change = aborted_whole(app, wall_ms, _ABORTED, "aborted")
@@ -141,19 +144,19 @@ def _run_aborted(app: App, request: EndWrite, wall_ms: int) -> Change | EndedWri
 
 
 def aborted_whole(app: App, wall_ms: int, answer: OpenedWrite | EndedWrite | None, counts_as: str) -> Change:
-    """All members of the open write lose."""
+    """The abort of the whole open write."""
     head = replace(app.head, state=AppState.PREPARED_ABORT, last_update_ms=wall_ms)
     return Change(head=head, answer=answer, counts_as=counts_as)
 
 
 def members_aborted(app: App, numbers: Iterable[int]) -> Change:
-    """These members alone have been silent for too long."""
+    """The abort of members that were silent for too long."""
     members = {number: replace(app.members[number], state=MemberState.ABORTED) for number in numbers}
     return Change(members=members, counts_as="silent")
 
 
 def completed(app: App, wall_ms: int) -> Change:
-    """All markers of the prepared end are written."""
+    """The end of a prepared write, once all its markers are written."""
     head, is_commit = app.head, app.head.state is AppState.PREPARED_COMMIT
     return Change(
         head=replace(

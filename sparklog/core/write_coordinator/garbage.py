@@ -1,4 +1,4 @@
-"""Members of writes that are over: their records are removed from the log, a piece at a time.
+"""Members of writes that are over, whose records are removed from the log, a piece at a time.
 
 over --> waiting --> tombstones under way --> Written: the next piece
             ^                |
@@ -19,10 +19,12 @@ KEYS_PER_PIECE: Final = 200
 
 @dataclass(slots=True)
 class Garbage:
-    """That of one partition. ``removing``: the members whose tombstones are under way."""
+    """The garbage of one partition."""
 
     waiting: deque[MemberKey] = field(default_factory=deque)
+    """Members whose tombstones are still to be written."""
     removing: tuple[MemberKey, ...] = ()
+    """Members whose tombstones are in progress; none of them is in ``waiting``."""
 
     def add(self, members: Iterable[MemberKey]) -> None:
         self.waiting.extend(members)

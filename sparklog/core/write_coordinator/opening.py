@@ -1,4 +1,4 @@
-"""What OpenWrite does to an app: who becomes a member, and what a member may say later.
+"""OpenWrite: attempts become members of a write, and members report their state.
 
     Idle(B)          v > B: the write of v is opened       v <= B: already committed
                      by a run that was not aborted
@@ -6,8 +6,8 @@
                                                            earlier than v: older version
     Prepared         ask again
 
-An attempt that names a producer id which is not that of its living member is over, whatever else holds: it
-may have been silent for so long that its write has ended and another one is open under the same version.
+An attempt that names another producer id than its living member's is over. It may have been silent for so
+long that its write has ended, and another write is open under the same version.
 """
 
 from dataclasses import replace
@@ -31,8 +31,9 @@ _MEMBER_ENDED = OpenedWrite(outcome=OpenOutcome.MEMBER_ENDED)
 def opened(
     app: App | None, request: OpenWrite, wall_ms: int, leader_epoch: LeaderEpoch
 ) -> Change | OpenedWrite:
-    """The change that the request wants, or the answer if nothing changes. ``leader_epoch``: the
-    coordinator's.
+    """The change for the request, or the answer if nothing changes.
+
+    ``leader_epoch`` is the coordinator's.
     """
     if app is None:
         return _first_member(request, None, wall_ms, leader_epoch)
@@ -56,7 +57,7 @@ def opened(
 def _first_member(
     request: OpenWrite, idle: Head | None, wall_ms: int, leader_epoch: LeaderEpoch
 ) -> Change | OpenedWrite:
-    """``idle``: the app's head; None if it is unknown."""
+    """The opening of a write. ``idle`` is the app's head; None for an unknown app."""
     if not _may_join(request) or (idle and is_run_aborted(idle, request.version, request.run)):
         return _MEMBER_ENDED
     if request.fresh_write_number is None:
@@ -87,6 +88,7 @@ def _next_member(app: App, request: OpenWrite) -> Change | OpenedWrite:
 
 
 def _may_join(request: OpenWrite) -> bool:
+    """Whether the attempt asks to become a member; one with a producer id was a member before."""
     return request.producer_id == NO_PRODUCER_ID and request.state is MemberState.WORKING
 
 
@@ -107,7 +109,7 @@ def _known_member(app: App, number: int, request: OpenWrite) -> Change | OpenedW
     topics = merged(member.topics, request.topics)
     if member.state is MemberState.FINISHED and topics != member.topics:
         return request.refused(ErrorCode.invalid_request)
-    # A sign of life that was overtaken on its way does not make a finished member work again.
+    # The greater state counts: a late sign of life does not make a finished member work again.
     moved = replace(member, topics=topics, state=max(member.state, request.state))
     answer = OpenedWrite(producer_id=producer_id)
     if moved == member:

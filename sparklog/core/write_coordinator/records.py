@@ -1,6 +1,4 @@
-"""The typed records of writes in ``__transaction_state``: one for each app,
-one for each member, and one for each agreement.
-"""
+"""The typed records of writes in ``__transaction_state``: of apps, of members, and of agreements."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +14,7 @@ NO_WRITE_NUMBER: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class HeadKey:
-    """An app. It has no more to do with a transactional id of the same name than their partition."""
+    """An app. A transactional id of the same name is in the same partition, and something else."""
 
     app: str
 
@@ -30,31 +28,31 @@ class MemberKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """What is known of an app, beside the members of its write.
-
-    ``version`` and ``write_number`` are those of the write that is open or being ended, else of the last one.
-    ``committed_version``: the last version that was committed; -1 for none. ``winners``: member numbers, once
-    a commit is decided. ``aborted_runs``: their members are aborted, and they get no further ones for this
-    version. ``is_plain``: nobody will ask for the version again. Times by the wall clock. ``opened_in``: the
-    leader epoch in which the write was opened; -1 if that is unknown.
-    """
+    """The state of an app without the members of its write. Times are by the wall clock."""
 
     state: AppState
     version: int
+    """That of the open or ending write, greater than ``committed_version``; while idle, the last write's."""
     write_number: int
+    """That of the same write."""
     committed_version: int
+    """The last version that was committed; -1 if there is none."""
     timeout_ms: int
     is_plain: bool
+    """Whether the write is the only one of its app, so that no later driver asks for its version."""
     start_ms: int
     last_update_ms: int
     winners: frozenset[int] = frozenset()
+    """Numbers of finished members; empty unless a commit is prepared."""
     aborted_runs: tuple[str, ...] = ()
+    """Runs of ``version`` whose members are aborted, and whose attempts do not become members."""
     opened_in: LeaderEpoch = NO_EPOCH
+    """The leader epoch in which the write was opened; -1 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One task attempt. ``topics``: the partitions to which it may write, and so will need its marker."""
+    """One task attempt. ``topics`` are the partitions that it may write to, and that then need its marker."""
 
     state: MemberState
     run: str
@@ -64,14 +62,14 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class AgreementKey:
-    """What tasks agree about. An app or a transactional id of the same name is another key."""
+    """The name of an agreement. An app or a transactional id of the same name is another key."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The first value that was put. ``agreed_ms`` by the wall clock."""
+    """The first value of a name. ``agreed_ms`` is by the wall clock."""
 
     value: bytes
     agreed_ms: int

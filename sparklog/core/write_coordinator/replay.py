@@ -1,10 +1,10 @@
-"""What a new coordinator reads in its log, until it has read all of it.
+"""The records that a new coordinator has read in its log.
 
-A log that was compacted, and pieces of one that were read at a time, have the records of an app in another
-order than they were written. So heads and members are brought together only at the end.
+Compaction, and reads in pieces, change the order of an app's records. So heads and members are joined only
+when all are read.
 
-The election, and earlier ones, may have lost the records of the last members. Their producer ids must not
-come again, so each leader epoch has numbers of its own in an open write (``model/write_ids.py``).
+Elections may have lost the records of the last members. Their producer ids must not be given again, so each
+leader epoch has numbers of its own in an open write (``model/write_ids.py``).
 """
 
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class Replay:
             known[key] = record.value
 
     def apps(self, now_ms: MonotonicMs, leader_epoch: LeaderEpoch) -> tuple[dict[str, App], list[MemberKey]]:
-        """All apps, as if everybody had spoken just now; and the members of writes that are over."""
+        """All apps, with signs of life as of now, and the members of writes that are over."""
         apps = {name: App(name, head) for name, head in self.heads.items()}
         orphans: list[MemberKey] = []
         for key in sorted(self.members, key=lambda key: key.member_number):

@@ -1,4 +1,4 @@
-"""The requests about writes that a coordinator answers, each with the answers that need no machine."""
+"""Requests about writes, with the answers that need no machine."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,16 +12,16 @@ from sparklog.model.write_outcomes import MemberState
 
 APP_LENGTH_MAX: Final = 1_000
 NAME_LENGTH_MAX: Final = 200
-"""Characters of the names of runs and attempts."""
+"""Most characters of the name of a run or an attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenWrite:
-    """A task attempt joins the write of ``version``, says that it lives, or that it is done.
+    """A task attempt joins the write of ``version``, gives a sign of life, or finishes.
 
-    ``run``: one driver's try at the write. ``attempt``: unique in the run. ``topics``: partitions to be added
-    to those of the member. ``producer_id``: what the attempt was told before, -1 for nothing. ``state``
-    ABORTED withdraws the member. ``fresh_write_number`` is sent along once the answer was NEEDS_WRITE_NUMBER.
+    ``run`` is one driver's try at the write; ``attempt`` is unique in the run. ``topics`` are added to the
+    member's. ``producer_id`` is the attempt's, -1 before it has one. ``state`` ABORTED withdraws the member.
+    ``fresh_write_number`` follows the answer NEEDS_WRITE_NUMBER.
     """
 
     app: str
@@ -86,7 +86,7 @@ class EndWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agree:
-    """Which value was agreed upon under ``name``. ``value`` is put if none was; None only asks."""
+    """Asks for the value of ``name``. ``value`` becomes it if there is none; None only asks."""
 
     name: str
     value: bytes | None = None

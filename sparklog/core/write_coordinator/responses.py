@@ -12,7 +12,7 @@ NO_PRODUCER_ID: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class OpenedWrite:
-    """``version``: the one that ALREADY_COMMITTED and OLDER_VERSION are about."""
+    """``version`` is that of ALREADY_COMMITTED and OLDER_VERSION."""
 
     error: ErrorCode = ErrorCode.none
     outcome: OpenOutcome = OpenOutcome.MEMBER
@@ -22,7 +22,7 @@ class OpenedWrite:
 
 @dataclass(frozen=True, slots=True)
 class EndedWrite:
-    """``version``: the one that ALREADY_COMMITTED and OLDER_VERSION are about. ``topic``: the lost one."""
+    """``version`` is that of ALREADY_COMMITTED and OLDER_VERSION; ``topic`` is the lost one."""
 
     error: ErrorCode = ErrorCode.none
     outcome: EndOutcome = EndOutcome.COMMITTED
@@ -33,7 +33,7 @@ class EndedWrite:
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """``value``: the first one that was put, also that of the request; None if there is none yet."""
+    """``value`` is the first one of its name, which may be the request's; None if there is none yet."""
 
     error: ErrorCode = ErrorCode.none
     value: bytes | None = None

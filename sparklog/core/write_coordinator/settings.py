@@ -10,19 +10,17 @@ _MS_PER_DAY = 86_400_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteSettings:
-    """Spans in milliseconds.
-
-    ``member_silence_ms``: after so long without a sign of life a working member is aborted. ``retention_ms``:
-    how long an app without an open write is remembered after its last change; ``plain_retention_ms`` is that
-    of plain writes, which are asked about by the driver alone. ``end_wait_ms``: longest wait of a commit for
-    its markers, before the driver has to ask again.
-    """
+    """Spans in milliseconds."""
 
     timeout_max_ms: int = 900_000
     retention_ms: int = 365 * _MS_PER_DAY
+    """The time that an idle app is remembered after its last change."""
     plain_retention_ms: int = 600_000
+    """The same for plain writes, which only their own driver asks for."""
     member_silence_ms: int = 30_000
+    """The longest time of a working member without a sign of life; then it is aborted."""
     end_wait_ms: int = 2_000
+    """The longest wait of a commit for its markers; then the driver has to ask again."""
 
     @classmethod
     def of(cls, config: TypedSettings) -> Self:

@@ -1,7 +1,7 @@
-"""Changes of apps whose records are on their way to the log: at most one of each app.
+"""Changes of apps whose records are not committed yet, at most one of each app.
 
-While a change is under way, the shard holds every other request of its app. The change counts once its record
-is below the high watermark; whoever waits for it is answered then, or as soon as the outcome is in doubt.
+Until then the shard holds every other request of the app. A change counts once its record is below the high
+watermark. Its request is answered then, or as soon as the outcome is in doubt.
 """
 
 from collections.abc import Iterator
@@ -15,11 +15,12 @@ from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
 
 @dataclass(slots=True)
 class PendingChange:
-    """A change under way. ``change`` None forgets the app. ``waiting``: the request that caused it."""
+    """A change in progress. ``change`` None forgets the app."""
 
     app: str
     change: Change | None
     waiting: tuple[Token, OpenWrite | EndWrite] | None = None
+    """The request that caused it, until it is answered; None for a change without a request."""
 
     def refused(self, outcome: Refused | InDoubt) -> list[Reply]:
         """The answer to the request that waits for the record, given once."""
@@ -32,9 +33,10 @@ class PendingChange:
 
 @dataclass(slots=True)
 class UnderWay:
-    """The changes under way of one partition."""
+    """The changes in progress of one partition."""
 
     changes: dict[WriteId, PendingChange] = field(default_factory=dict)
+    """No two of the same app."""
     held: set[str] = field(default_factory=set)
     """The apps of ``changes``."""
 
@@ -46,12 +48,14 @@ class UnderWay:
         self.held.discard(self.changes.pop(write_id).app)
 
     def of_apps(self) -> dict[str, Change]:
-        """By app, the change that is under way; an app that is being forgotten has none."""
-        return {one.app: one.change for one in self.changes.values() if one.change is not None}
+        """The change in progress of each app; an app that is being forgotten has none."""
+        return {
+            pending.app: pending.change for pending in self.changes.values() if pending.change is not None
+        }
 
     def waiting(self) -> Iterator[tuple[Token, OpenWrite | EndWrite]]:
         """The requests that wait for a record."""
-        return (one.waiting for one in self.changes.values() if one.waiting is not None)
+        return (pending.waiting for pending in self.changes.values() if pending.waiting is not None)
 
     def clear(self) -> None:
         self.changes.clear()

@@ -1,8 +1,9 @@
-"""Whether a member may write to partitions: the word of the coordinator that their leaders ask for (KIP-890).
+"""The coordinator's confirmation that a member may write to partitions, which their leaders ask for
+(KIP-890).
 
-Unknown, ended and unregistered are refused for good, so that nothing late can open a transaction in a
-partition after the member's marker was written there. So are partitions of a topic that was made again:
-markers go to the topic that was registered.
+Unknown and ended members, and unregistered partitions, are refused for good, so that no late batch opens a
+transaction in a partition after the member's marker. Partitions of a recreated topic are refused, too,
+because markers go to the registered topic.
 """
 
 from sparklog.core.transaction_coordinator.requests import VerifyPartitions
@@ -15,6 +16,7 @@ from sparklog.model.write_outcomes import MemberState
 
 
 def verified(app: App | None, request: VerifyPartitions) -> PartitionAnswers:
+    """The answer for each partition; an error for all unless the member is working."""
     write_number, number = write_and_member(request.producer_id)
     member = None
     if app is not None and app.head.write_number == write_number:

@@ -1,6 +1,6 @@
 """The rows of batches as messages of an ``.arrow`` object.
 
-An arrow batch's body is taken as it is. Behind it stand the buffers that the batch lacks: the offsets, the
+An arrow batch's body is taken as it is. The buffers that the batch lacks follow it: the offsets, the
 timestamps where all rows have the same one, and zeros for columns that are absent; the metadata before it is
 new. Rows of *records* batches are written anew, compressed with zstd, as their own bytes are in ``.rest``.
 """
@@ -61,7 +61,7 @@ class RowsMessage:
 
 @dataclass(slots=True)
 class _Tail:
-    """The buffers behind a batch's body."""
+    """The buffers after a batch's body."""
 
     codec: int | None
     length: int

@@ -45,7 +45,7 @@ class ArrowWriter:
         self._statistics.append(message.statistics._replace(crc=crc))
 
     def end(self) -> bytes:
-        """All that stands behind the last record batch."""
+        """All bytes after the last record batch."""
         metadata = {
             SEGMENT_KEY: pack_identity(self.identity, crc32c(HEAD + self._schema)),
             STATISTICS_KEY: pack_statistics(self._statistics),

@@ -1,7 +1,7 @@
 """Metadata of Arrow IPC messages and the footer of Arrow IPC files, as flatbuffers that are written here.
 
 pyarrow's writer lays out and compresses a body anew; a remote segment keeps bodies as they are, with further
-buffers behind them. So the metadata is ours. Field numbers of RecordBatch and Message are in ``ipc``; those
+buffers after them. So the metadata is ours. Field numbers of RecordBatch and Message are in ``ipc``; those
 of the footer are
 
     Footer:   0 version i16 (4 is V5), 1 schema, 2 dictionaries, 3 record batches [Block],
@@ -111,7 +111,7 @@ def build_footer(schema_message: Bytes, blocks: Sequence[Block], metadata: Mappi
 
 
 def _key_values(metadata: Mapping[str, str]) -> bytes:
-    """A vector of tables; what it points to stands behind it."""
+    """A vector of tables; what it points to follows it."""
     head = _COUNT.size * (1 + len(metadata))
     offsets, tables = [_COUNT.pack(len(metadata))], bytearray()
     for nth, pair in enumerate(metadata.items(), start=1):

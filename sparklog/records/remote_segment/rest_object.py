@@ -36,7 +36,7 @@ _TRAILER_CRC_AT: Final = TRAILER.size - 12
 _INDEX_BYTES_MAX: Final = 256 * 1024 * 1024
 
 
-class Place(IntEnum):
+class StoredIn(IntEnum):
     """Where a batch's bytes are."""
 
     WHOLE = 0
@@ -49,6 +49,7 @@ class Entry(NamedTuple):
     base_offset: int
     last_offset_delta: int
     place: int
+    """A ``StoredIn``, by its number."""
     max_timestamp_ms: int
     position: int
     length: int
@@ -89,7 +90,7 @@ def entry_of(header: BatchHeader, part: bytes, position: int, body: tuple[int, i
     return Entry(
         base_offset=header.base_offset,
         last_offset_delta=header.last_offset_delta,
-        place=Place.WHOLE if body is None else Place.SPLIT,
+        place=StoredIn.WHOLE if body is None else StoredIn.SPLIT,
         max_timestamp_ms=header.max_timestamp_ms,
         position=position,
         length=len(part),
@@ -207,7 +208,7 @@ def read_part(entry: Entry, read_rest: Read) -> bytes:
 def rebuild(entry: Entry, read_rest: Read, read_arrow: Read) -> bytes:
     """The batch, byte for byte as it was in the log; CorruptBatch if anything of it is damaged."""
     batch = read_part(entry, read_rest)
-    if entry.place == Place.SPLIT:
+    if entry.place == StoredIn.SPLIT:
         batch += read_arrow(entry.body_position, entry.body_length)
     header = parse_header(batch)
     said = (entry.base_offset, entry.last_offset_delta, entry.leader_epoch, entry.max_timestamp_ms)

@@ -189,7 +189,7 @@ def test_a_topic_that_is_missing_for_a_moment_gets_its_marker(markers):
 
 def test_a_broker_that_knows_nothing_of_the_cluster_yet_takes_no_topic_for_deleted(markers):
     del markers.topics["a"]
-    markers.metadata.is_told = False
+    markers.metadata.is_received = False
     markers.ends(A0)
     markers.clock.now_ms += GONE_AFTER_MS
     markers.timer.fire()

@@ -44,7 +44,7 @@ class Shell:
         self.clock, self.timer, self.loops = clock, ManualTimer(), AnsweredLoops()
         self.ports = Ports(clock=clock, timer=self.timer, executor=AtOnce(), new_guard=NoLock)
         self.topics = {}
-        self.metadata = SimpleNamespace(topic=self.topics.get, is_told=True)
+        self.metadata = SimpleNamespace(topic=self.topics.get, is_received=True)
 
         self.address_of = lambda broker_id: SimpleNamespace(id=broker_id)
 

@@ -27,7 +27,7 @@ from sparklog.core.coordinator.actions import (
     Written,
 )
 from sparklog.core.coordinator.state_machine import Now
-from sparklog.core.group.group_shard import GroupShard
+from sparklog.core.group.group_machine import GroupMachine
 from sparklog.core.group.requests import (
     Assignment,
     DescribeGroup,
@@ -45,12 +45,12 @@ from sparklog.core.group.requests import (
     TransactionalOffsetCommit,
 )
 from sparklog.core.group.responses import (
-    DescribeGroupResponse,
+    DescribeGroupAnswer,
     FetchedOffset,
-    JoinGroupResponse,
-    LeaveGroupResponse,
-    SyncGroupResponse,
-    TransactionalCommitResponse,
+    JoinGroupAnswer,
+    LeaveGroupAnswer,
+    SyncGroupAnswer,
+    TransactionalCommitAnswer,
 )
 from sparklog.core.group.settings import GroupSettings
 from sparklog.model.errors import ErrorCode
@@ -113,7 +113,7 @@ class Coordinator:
     open_writes: list[Write] = field(default_factory=list)
     asked: dict[Token, Asked] = field(default_factory=dict)
     now_ms: int = 0
-    shard: GroupShard = field(init=False)
+    shard: GroupMachine = field(init=False)
     uuids: Any = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
@@ -124,11 +124,11 @@ class Coordinator:
         if settings:
             self.settings = GroupSettings(**{"initial_rebalance_delay_ms": INITIAL_DELAY_MS, **settings})
         self.open_writes.clear()
-        self.shard = GroupShard.of(self.settings, topics_of)
+        self.shard = GroupMachine.of(self.settings, topics_of)
         self._replay(self.shard)
         self._carry_out(self.shard.on_loaded(self.now))
 
-    def _replay(self, shard: GroupShard) -> None:
+    def _replay(self, shard: GroupMachine) -> None:
         for entry in self.history:
             match entry:
                 case TransactionEnded(producer_id, is_commit):
@@ -173,9 +173,9 @@ class Coordinator:
         assert answer.error is ErrorCode.none
         return tuple(answer.offsets)
 
-    def described(self, group_id: str = GROUP) -> DescribeGroupResponse:
+    def described(self, group_id: str = GROUP) -> DescribeGroupAnswer:
         answer = self.ask(DescribeGroup(group_id)).answer
-        assert isinstance(answer, DescribeGroupResponse)
+        assert isinstance(answer, DescribeGroupAnswer)
         return answer
 
     def state(self, group_id: str = GROUP) -> str:
@@ -245,7 +245,7 @@ class Coordinator:
 
     def check(self) -> None:
         self.shard.check_invariants()
-        replayed = GroupShard.of(self.settings, topics_of)
+        replayed = GroupMachine.of(self.settings, topics_of)
         self._replay(replayed)
         assert replayed.applied_state() == self.shard.applied_state()
         assert replayed.state.applied.pending == self.shard.state.applied.pending
@@ -326,10 +326,10 @@ class Client:
         return self.joined
 
     @property
-    def join_answer(self) -> JoinGroupResponse:
+    def join_answer(self) -> JoinGroupAnswer:
         assert self.joined is not None
         answer = self.joined.answer
-        assert isinstance(answer, JoinGroupResponse), f"{self.name} still waits for a generation"
+        assert isinstance(answer, JoinGroupAnswer), f"{self.name} still waits for a generation"
         if answer.error is ErrorCode.none:
             self.member_id = answer.member_id
         return answer
@@ -358,7 +358,7 @@ class Client:
     def assignment(self) -> bytes:
         assert self.synced is not None
         answer = self.synced.answer
-        assert isinstance(answer, SyncGroupResponse), f"{self.name} still waits for an assignment"
+        assert isinstance(answer, SyncGroupAnswer), f"{self.name} still waits for an assignment"
         assert answer.error is ErrorCode.none, answer
         return answer.assignment
 
@@ -375,7 +375,7 @@ class Client:
 
     def leaves(self) -> ErrorCode:
         answer = self.leave_asked().answer
-        assert isinstance(answer, LeaveGroupResponse)
+        assert isinstance(answer, LeaveGroupAnswer)
         return answer.members[0].error
 
     def leave_asked(self) -> Asked:
@@ -406,7 +406,7 @@ class Client:
         }
         request = TransactionalOffsetCommit(self.group_id, **{**fields, **changes})
         asked = self.coordinator.ask(request)
-        if not isinstance(asked.answer, TransactionalCommitResponse) or asked.answer.guard is None:
+        if not isinstance(asked.answer, TransactionalCommitAnswer) or asked.answer.guard is None:
             return asked
         return self.coordinator.ask(replace(request, guard=asked.answer.guard))
 

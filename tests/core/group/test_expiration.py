@@ -1,7 +1,7 @@
 """Offsets that nobody reads expire (KIP-211)."""
 
 from sparklog.core.coordinator.actions import StateRecord
-from sparklog.core.group.group_shard import GROUPS_PER_CHECK, GroupShard
+from sparklog.core.group.group_machine import GROUPS_PER_CHECK, GroupMachine
 from sparklog.core.group.records import OffsetKey, OffsetValue
 from sparklog.core.group.requests import OffsetCommit, OffsetToCommit
 from sparklog.core.group.settings import GroupSettings
@@ -161,7 +161,7 @@ def test_thousands_of_groups_are_checked_in_steps() -> None:
     value = OffsetValue(5, -1, "", WALL_START_MS)
     groups = 2 * GROUPS_PER_CHECK + 1
     log = [StateRecord(OffsetKey(f"g{number}", ORDERS_0), value) for number in range(groups)]
-    shard = GroupShard.of(GroupSettings(), topics_of)
+    shard = GroupMachine.of(GroupSettings(), topics_of)
     for record in log:
         shard.replay(record)
     shard.on_loaded(at(0))

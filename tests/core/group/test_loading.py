@@ -1,10 +1,10 @@
 """Another broker becomes the coordinator: groups go on where the log says they were."""
 
 from sparklog.core.coordinator.actions import Reply, StateRecord, Token
-from sparklog.core.group.group_shard import GroupShard
+from sparklog.core.group.group_machine import GroupMachine
 from sparklog.core.group.records import GroupKey, GroupValue, MemberValue
 from sparklog.core.group.requests import DescribeGroup, Heartbeat
-from sparklog.core.group.responses import HeartbeatResponse
+from sparklog.core.group.responses import HeartbeatAnswer
 from sparklog.core.group.settings import GroupSettings
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
@@ -125,7 +125,7 @@ def test_odd_records_of_other_writers_are_loaded_as_far_as_they_make_sense() -> 
         return MemberValue(member_id, instance, "c", "/h", 9_000, 9_000, b"orders", b"")
 
     members = (member("a", "i"), member("b", "i"), member("c", None), member("c", None))
-    shard = GroupShard.of(GroupSettings(), topics_of)
+    shard = GroupMachine.of(GroupSettings(), topics_of)
     value = GroupValue("consumer", 4, "range", "nobody", -1, members)
     shard.replay(StateRecord(GroupKey(GROUP), value))
     shard.on_loaded(at(0))
@@ -133,7 +133,7 @@ def test_odd_records_of_other_writers_are_loaded_as_far_as_they_make_sense() -> 
     assert isinstance(answered[0], Reply)
     assert [one.member_id for one in answered[0].response.members] == ["b", "c"]
     beat = Heartbeat(GROUP, generation_id=4, member_id="b", group_instance_id="i")
-    assert shard.on_request(Token(2), beat, at(0)) == [Reply(Token(2), HeartbeatResponse(ErrorCode.none))]
+    assert shard.on_request(Token(2), beat, at(0)) == [Reply(Token(2), HeartbeatAnswer(ErrorCode.none))]
 
 
 def test_a_coordinator_that_resigns_answers_all_that_waits() -> None:

@@ -17,7 +17,7 @@ from sparklog.core.remote_log.copy_steps import (
     next_step,
 )
 from sparklog.core.remote_log.head import TAIL_MAX, Head
-from sparklog.core.remote_log.tier import LogReach, OffsetRange, SealedSegment
+from sparklog.core.remote_log.reach import LogReach, OffsetRange, SealedSegment
 from tests.core.remote_log.manifests import ORDERS, segment
 
 EMPTY = Head(ORDERS.topic_id, "file:///history")

@@ -80,17 +80,17 @@ def test_a_tail_becomes_a_page_and_a_full_page_stays() -> None:
 
 def test_offsets_below_the_start_and_behind_the_end_are_nowhere() -> None:
     head = manifest(40).head.from_offset(15)
-    assert head.place_of(14) is None
-    assert head.place_of(15) == head.pages[0]
-    assert head.place_of(399) == head.tail[-1]
-    assert head.place_of(400) is None
-    assert EMPTY.place_of(0) is None
+    assert head.entry_of(14) is None
+    assert head.entry_of(15) == head.pages[0]
+    assert head.entry_of(399) == head.tail[-1]
+    assert head.entry_of(400) is None
+    assert EMPTY.entry_of(0) is None
 
 
 def test_a_later_start_drops_what_is_wholly_below_it() -> None:
     head = manifest(40).head
-    assert head.from_offset(320).places == head.tail
-    assert head.from_offset(319).places == head.places
+    assert head.from_offset(320).entries == head.tail
+    assert head.from_offset(319).entries == head.entries
     assert head.from_offset(10_000).end_offset is None
     assert head.from_offset(330).from_offset(0).start_offset == 330
 
@@ -150,7 +150,7 @@ def test_behind_a_cut_a_copy_may_begin_later_and_the_next_cut_may_be_in_that_hol
         cut.with_copied(segment(7, 40))
     head = cut.with_copied(segment(20, 40))
     assert not head.is_cut
-    assert (head.place_of(7), head.place_of(8), head.place_of(39)) == (cut.tail[0], *(2 * [head.tail[1]]))
+    assert (head.entry_of(7), head.entry_of(8), head.entry_of(39)) == (cut.tail[0], *(2 * [head.tail[1]]))
     assert head.cut_to(15, 9).end_offset == 8
     whole, _ = build_page(ORDERS, "0" * 32, head.tail)
     left, _ = build_page(ORDERS, "1" * 32, segments_before(head.tail, 15))
@@ -162,7 +162,7 @@ def test_behind_a_cut_a_copy_may_begin_later_and_the_next_cut_may_be_in_that_hol
 def test_behind_a_history_that_was_deleted_a_copy_may_begin_later() -> None:
     made = manifest(1)
     head = Head(ORDERS.topic_id, EMPTY.url, 10, (), made.head.tail).with_copied(segment(50, 60))
-    assert head.place_of(20) == segment(50, 60)
+    assert head.entry_of(20) == segment(50, 60)
 
 
 def test_a_page_that_is_not_the_tails_is_refused() -> None:

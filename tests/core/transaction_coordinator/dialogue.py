@@ -14,7 +14,7 @@ from sparklog.core.transaction_coordinator.requests import (
     VerifyPartitions,
 )
 from sparklog.core.transaction_coordinator.settings import TransactionSettings
-from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
+from sparklog.core.transaction_coordinator.transaction_machine import TransactionMachine
 from sparklog.model.ids import TopicPartition
 from tests.core.coordinator.machine_dialogue import MachineDialogue
 
@@ -27,7 +27,7 @@ BILLS = TransactionTopic("bills", uuid.UUID(int=2), (0,))
 class Dialogue(MachineDialogue):
     def __init__(self, settings=None, takes=True):
         self.settings = settings or TransactionSettings()
-        super().__init__(TransactionShard(self.settings), takes=takes)
+        super().__init__(TransactionMachine(self.settings), takes=takes)
         self.fresh_id = 100
         self.load(())
 

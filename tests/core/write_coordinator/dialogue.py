@@ -9,7 +9,7 @@ from sparklog.core.transaction_coordinator.requests import MarkersWritten, Verif
 from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
 from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID
 from sparklog.core.write_coordinator.settings import WriteSettings
-from sparklog.core.write_coordinator.write_shard import WriteShard
+from sparklog.core.write_coordinator.write_machine import WriteMachine
 from sparklog.model.ids import TopicPartition
 from sparklog.model.write_ids import write_and_member
 from sparklog.model.write_outcomes import MemberState, OpenOutcome
@@ -25,7 +25,7 @@ BILLS = TransactionTopic("bills", uuid.UUID(int=2), (0,))
 class Dialogue(MachineDialogue):
     def __init__(self, settings=None, leader_epoch=0):
         self.settings, self.leader_epoch = settings or WriteSettings(), leader_epoch
-        super().__init__(WriteShard(self.settings, leader_epoch))
+        super().__init__(WriteMachine(self.settings, leader_epoch))
         self.write_number = 100
         self.load(())
 

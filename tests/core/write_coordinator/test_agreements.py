@@ -5,14 +5,14 @@ import pytest
 from sparklog.core.coordinator.actions import InDoubt, Refused, Written
 from sparklog.core.recent_events import IllegalTransition
 from sparklog.core.transaction_coordinator.settings import TransactionSettings
-from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
+from sparklog.core.transaction_coordinator.transaction_machine import TransactionMachine
 from sparklog.core.write_coordinator import agreements
 from sparklog.core.write_coordinator.agreements import Agreements
 from sparklog.core.write_coordinator.requests import Agree
 from sparklog.core.write_coordinator.responses import Agreed
 from sparklog.core.write_coordinator.settings import WriteSettings
-from sparklog.core.write_coordinator.transaction_state_shard import TransactionStateShard
-from sparklog.core.write_coordinator.write_shard import WriteShard
+from sparklog.core.write_coordinator.transaction_state_machine import TransactionStateMachine
+from sparklog.core.write_coordinator.write_machine import WriteMachine
 from sparklog.model.errors import ErrorCode
 from sparklog.model.internal_topics import AGREED_BYTES_MAX
 from tests.core.coordinator.machine_dialogue import MachineDialogue
@@ -25,8 +25,8 @@ class Dialogue(MachineDialogue):
 
     def __init__(self):
         super().__init__(
-            TransactionStateShard(
-                TransactionShard(TransactionSettings()), WriteShard(WriteSettings()), Agreements()
+            TransactionStateMachine(
+                TransactionMachine(TransactionSettings()), WriteMachine(WriteSettings()), Agreements()
             )
         )
 

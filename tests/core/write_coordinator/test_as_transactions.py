@@ -11,8 +11,8 @@ from sparklog.core.transaction_coordinator.requests import (
 )
 from sparklog.core.transaction_coordinator.settings import TransactionSettings
 from sparklog.core.transaction_coordinator.states import TransactionState
-from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
-from sparklog.core.write_coordinator.transaction_state_shard import TransactionStateShard
+from sparklog.core.transaction_coordinator.transaction_machine import TransactionMachine
+from sparklog.core.write_coordinator.transaction_state_machine import TransactionStateMachine
 from sparklog.model.errors import ErrorCode
 from tests.core.coordinator.machine_dialogue import WALL_MS
 from tests.core.write_coordinator.dialogue import APP, BILLS, ORDERS, TIMEOUT_MS, Dialogue
@@ -25,7 +25,9 @@ class Shard:
 
     def __init__(self):
         self.dialogue = Dialogue()
-        self.machine = TransactionStateShard(TransactionShard(TransactionSettings()), self.dialogue.machine)
+        self.machine = TransactionStateMachine(
+            TransactionMachine(TransactionSettings()), self.dialogue.machine
+        )
 
     def ask(self, request):
         (reply,) = self.machine.on_request(Token(1_000), request, self.dialogue.now)

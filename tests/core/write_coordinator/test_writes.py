@@ -15,7 +15,7 @@ from sparklog.core.write_coordinator.records import Head, HeadKey, MemberKey
 from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
 from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID
 from sparklog.core.write_coordinator.settings import WriteSettings
-from sparklog.core.write_coordinator.write_shard import DELETIONS_KEPT_MS, WriteShard
+from sparklog.core.write_coordinator.write_machine import DELETIONS_KEPT_MS, WriteMachine
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NamedTopic
 from sparklog.model.write_ids import (
@@ -409,7 +409,7 @@ def test_a_loading_coordinator_names_the_topics_of_its_log():
     """The shell asks for them before the load is over, and looks afterwards which of them are gone."""
     dialogue = Dialogue()
     dialogue.member(topics=(ORDERS, BILLS))
-    loading = WriteShard(WriteSettings())
+    loading = WriteMachine(WriteSettings())
     for record in dialogue.log:
         loading.replay(record)
     assert loading.topics() == {ORDERS.named, BILLS.named}

@@ -61,7 +61,7 @@ def test_idle_reports_of_the_last_micro_batch_count_as_reports_of_their_own() ->
     idle = report(0, 0, {T0: 20, T1: 20}, {T0: 20, T1: 20}, {T0: 60, T1: 20}, at="+10s")
     reports.on_reports([FIRST, idle], 10)
     assert reports.figures().rows == 20
-    assert reports.figures().behind == 40
+    assert reports.figures().lag == 40
 
 
 def test_what_is_done_is_measured_from_where_the_first_report_began() -> None:

@@ -19,7 +19,7 @@ from sparklog.broker.partition.partition import Partition
 from sparklog.core.coordinator.shard import Phase
 from sparklog.core.producers.producer_state import ProducerState
 from sparklog.core.transaction_coordinator.requests import ListTransactions
-from sparklog.core.write_coordinator.transaction_state_shard import TransactionStateShard
+from sparklog.core.write_coordinator.transaction_state_machine import TransactionStateMachine
 from sparklog.model.ids import Offset, ProducerId, TopicPartition
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
 
@@ -96,7 +96,7 @@ class HangingTransactions:
         request = ListTransactions(producer_ids=frozenset({producer_id}))
         for host in hosts:
             machine = host.shard.machine
-            assert isinstance(machine, TransactionStateShard)
+            assert isinstance(machine, TransactionStateMachine)
             for _, value in machine._listed(request).transactions:
                 if any(
                     topic.name == topic_partition.topic and topic_partition.partition in topic.partitions

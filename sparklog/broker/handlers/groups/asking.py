@@ -15,7 +15,7 @@ STORED_BYTES_MAX: Final = 32_767
 """The longest string that a record of ``__consumer_offsets`` and an old response can have, in UTF-8."""
 
 NAME_BYTES_MAX: Final = STORED_BYTES_MAX - 64
-"""The longest name. A member id is a name with a UUID behind it, and must fit too."""
+"""The longest name. A member id is a name followed by a UUID, and must fit too."""
 
 
 def is_too_long(*names: str | None) -> bool:

@@ -5,8 +5,7 @@ from typing import Final
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.groups.asking import ask_coordinator_of_each
 from sparklog.core.group.requests import DescribeGroup
-from sparklog.core.group.responses import DescribedMember
-from sparklog.core.group.responses import DescribeGroupResponse as Described
+from sparklog.core.group.responses import DescribedMember, DescribeGroupAnswer
 from sparklog.core.security.acl import AclOperation
 from sparklog.model.errors import ErrorCode
 from sparklog.wire.messages.groups.describe_groups import (
@@ -33,7 +32,7 @@ def handle(call: Call, request: DescribeGroupsRequest) -> None:
     )
 
 
-def _group(described: Described, operations: int) -> DescribedGroup:
+def _group(described: DescribeGroupAnswer, operations: int) -> DescribedGroup:
     return DescribedGroup(
         error_code=described.error,
         group_id=described.group_id,

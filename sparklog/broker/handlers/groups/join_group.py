@@ -6,7 +6,7 @@ from typing import Final
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.groups.asking import ask, is_too_long
 from sparklog.core.group.requests import JoinGroup, JoinProtocol
-from sparklog.core.group.responses import JoinGroupResponse as Joined
+from sparklog.core.group.responses import JoinGroupAnswer
 from sparklog.model.errors import ErrorCode
 from sparklog.wire.messages.groups.join_group import (
     JoinGroupRequest,
@@ -26,7 +26,7 @@ def handle(call: Call, request: JoinGroupRequest) -> None:
     client_id = call.header.client_id or ""
     problem = _problem(request, client_id)
     if problem is not None:
-        call.reply(_response(call, Joined(problem, request.member_id)))
+        call.reply(_response(call, JoinGroupAnswer(problem, request.member_id)))
         return
     join = JoinGroup(
         group_id=request.group_id,
@@ -59,7 +59,7 @@ def _problem(request: JoinGroupRequest, client_id: str) -> ErrorCode | None:
     return None
 
 
-def _response(call: Call, joined: Joined) -> JoinGroupResponse:
+def _response(call: Call, joined: JoinGroupAnswer) -> JoinGroupResponse:
     """Versions that know no null protocol get an empty name for it."""
     protocol = joined.protocol
     if protocol is None and call.version < NULL_PROTOCOL_FROM:

@@ -9,7 +9,7 @@ from typing import Final
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.groups.asking import ask
 from sparklog.core.group.requests import LeaveGroup, LeavingMember
-from sparklog.core.group.responses import LeaveGroupResponse as Left
+from sparklog.core.group.responses import LeaveGroupAnswer
 from sparklog.model.errors import ErrorCode
 from sparklog.wire.messages.groups.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
 
@@ -26,7 +26,7 @@ def handle(call: Call, request: LeaveGroupRequest) -> None:
     ask(call, LeaveGroup(group_id=request.group_id, members=tuple(members)), answer)
 
 
-def _response(left: Left) -> LeaveGroupResponse:
+def _response(left: LeaveGroupAnswer) -> LeaveGroupResponse:
     return LeaveGroupResponse(
         error_code=left.error,
         members=[
@@ -38,7 +38,7 @@ def _response(left: Left) -> LeaveGroupResponse:
     )
 
 
-def _response_for_one(left: Left) -> LeaveGroupResponse:
+def _response_for_one(left: LeaveGroupAnswer) -> LeaveGroupResponse:
     errors = (left.error, *(one.error for one in left.members))
     first = next((error for error in errors if error is not ErrorCode.none), ErrorCode.none)
     return LeaveGroupResponse(error_code=first)

@@ -6,7 +6,7 @@ COORDINATOR_LOAD_IN_PROGRESS.
 
 from sparklog.broker.call import Call
 from sparklog.core.group.requests import ListGroups
-from sparklog.core.group.responses import ListGroupsResponse as Listed
+from sparklog.core.group.responses import ListGroupsAnswer
 from sparklog.model.errors import ErrorCode
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC
 from sparklog.wire.messages.groups.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
@@ -20,7 +20,7 @@ def handle(call: Call, request: ListGroupsRequest) -> None:
     )
 
 
-def _response(responses: list[Listed]) -> ListGroupsResponse:
+def _response(responses: list[ListGroupsAnswer]) -> ListGroupsResponse:
     errors = (one.error for one in responses if one.error is not ErrorCode.none)
     return ListGroupsResponse(
         error_code=next(errors, ErrorCode.none),

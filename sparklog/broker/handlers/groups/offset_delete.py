@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.groups.asking import ask
 from sparklog.core.group.requests import OffsetDelete
-from sparklog.core.group.responses import OffsetDeleteResponse as Deleted
+from sparklog.core.group.responses import OffsetDeleteAnswer
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.wire.messages.groups.offset_delete import (
@@ -38,7 +38,9 @@ def handle(call: Call, request: OffsetDeleteRequest) -> None:
     ask(call, delete, lambda deleted: _response(asked, unknown, deleted))
 
 
-def _response(asked: Iterable[TopicPartition], unknown: Errors, deleted: Deleted) -> OffsetDeleteResponse:
+def _response(
+    asked: Iterable[TopicPartition], unknown: Errors, deleted: OffsetDeleteAnswer
+) -> OffsetDeleteResponse:
     if deleted.error is not ErrorCode.none:
         return OffsetDeleteResponse(error_code=deleted.error)
     errors = unknown | dict(deleted.errors)

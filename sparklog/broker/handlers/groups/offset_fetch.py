@@ -14,8 +14,7 @@ from typing import Any, Final, Protocol
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.groups.asking import ask, ask_coordinator_of_each
 from sparklog.core.group.requests import OffsetFetch
-from sparklog.core.group.responses import FetchedOffset
-from sparklog.core.group.responses import OffsetFetchResponse as Fetched
+from sparklog.core.group.responses import FetchedOffset, OffsetFetchAnswer
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_OFFSET, TopicPartition
 from sparklog.wire.messages.groups.offset_fetch import (
@@ -61,7 +60,7 @@ def _fetch(group_id: str, topics: Iterable[AskedTopic] | None, *, require_stable
     )
 
 
-def _response_by_group(fetches: list[OffsetFetch], responses: list[Fetched]) -> OffsetFetchResponse:
+def _response_by_group(fetches: list[OffsetFetch], responses: list[OffsetFetchAnswer]) -> OffsetFetchResponse:
     groups = [
         OffsetFetchResponseGroup(
             group_id=fetch.group_id,
@@ -77,7 +76,7 @@ def _response_by_group(fetches: list[OffsetFetch], responses: list[Fetched]) -> 
     return OffsetFetchResponse(groups=groups)
 
 
-def _response_of_one(call: Call, fetch: OffsetFetch, fetched: Fetched) -> OffsetFetchResponse:
+def _response_of_one(call: Call, fetch: OffsetFetch, fetched: OffsetFetchAnswer) -> OffsetFetchResponse:
     offsets = fetched.offsets
     if fetched.error is not ErrorCode.none:
         if call.version >= GROUP_ERROR_FROM:

@@ -5,7 +5,7 @@ from typing import Final
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.groups.asking import ask
 from sparklog.core.group.requests import Assignment, SyncGroup
-from sparklog.core.group.responses import SyncGroupResponse as Synced
+from sparklog.core.group.responses import SyncGroupAnswer
 from sparklog.model.errors import ErrorCode
 from sparklog.wire.messages.groups.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -29,7 +29,7 @@ def handle(call: Call, request: SyncGroupRequest) -> None:
     ask(call, sync, _response)
 
 
-def _response(synced: Synced) -> SyncGroupResponse:
+def _response(synced: SyncGroupAnswer) -> SyncGroupResponse:
     return SyncGroupResponse(
         error_code=synced.error,
         protocol_type=synced.protocol_type,

@@ -19,7 +19,7 @@ def handle(call: Call, request: AddOffsetsToTxnRequest) -> None:
         call.reply(AddOffsetsToTxnResponse(error_code=ErrorCode.invalid_request))
         return
     if topic is None:
-        if call.broker.metadata.is_told:
+        if call.broker.metadata.is_received:
             call.broker.internal_topics.create(GROUPS)
         call.reply(AddOffsetsToTxnResponse(error_code=ErrorCode.coordinator_not_available))
         return

@@ -37,21 +37,21 @@ def handle(call: Call, request: AddPartitionsToTxnRequest) -> None:
     if call.version >= FIRST_BATCHED_VERSION:
         _handle_many(call, request.transactions)
         return
-    places = _places(request.v3_and_below_topics)
-    problem = _problem(call, request.v3_and_below_transactional_id, places)
+    topic_partitions = _topic_partitions(request.v3_and_below_topics)
+    problem = _problem(call, request.v3_and_below_transactional_id, topic_partitions)
     if problem is not None:
         call.reply(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(problem)))
         return
 
     def response(answer: Answer) -> AddPartitionsToTxnResponse:
-        errors = dict.fromkeys(places, error_of_version(call, answer.error))
+        errors = dict.fromkeys(topic_partitions, error_of_version(call, answer.error))
         return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(errors))
 
     addition = AddPartitions(
         request.v3_and_below_transactional_id,
         request.v3_and_below_producer_id,
         request.v3_and_below_producer_epoch,
-        _topics(call, places),
+        _topics(call, topic_partitions),
         call.context.connection_id,
     )
     ask(call, addition, response)
@@ -88,7 +88,7 @@ def _handle_many(call: Call, transactions: Sequence[AddPartitionsToTxnTransactio
 
 
 def _ask_one(call: Call, transaction: AddPartitionsToTxnTransaction, answer: Answerer) -> None:
-    places = _places(transaction.topics)
+    topic_partitions = _topic_partitions(transaction.topics)
     identity = (transaction.transactional_id, transaction.producer_id, transaction.producer_epoch)
     coordinators = call.broker.coordinators
     if transaction.verify_only:
@@ -97,48 +97,48 @@ def _ask_one(call: Call, transaction: AddPartitionsToTxnTransaction, answer: Ans
             answer(response.errors)
 
         topic_ids = {topic.name: topic.topic_id for topic in transaction.topics}
-        request = VerifyPartitions(*identity, places, topic_ids)
+        request = VerifyPartitions(*identity, topic_partitions, topic_ids)
         coordinators.submit(TRANSACTION_STATE_TOPIC, request, verified)
         return
-    problem = _problem(call, transaction.transactional_id, places)
+    problem = _problem(call, transaction.transactional_id, topic_partitions)
     if problem is not None:
         answer(problem)
         return
 
     def added(response: Answer) -> None:
-        answer(dict.fromkeys(places, response.error))
+        answer(dict.fromkeys(topic_partitions, response.error))
 
     coordinators.submit(
-        TRANSACTION_STATE_TOPIC, AddPartitions(*identity, topics=_topics(call, places)), added
+        TRANSACTION_STATE_TOPIC, AddPartitions(*identity, topics=_topics(call, topic_partitions)), added
     )
 
 
 def _problem(
-    call: Call, transactional_id: str, places: Iterable[TopicPartition]
+    call: Call, transactional_id: str, topic_partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, ErrorCode] | None:
     """The errors of a request that changes nothing, whatever the coordinator knows."""
     if is_too_long(transactional_id):
-        return dict.fromkeys(places, ErrorCode.invalid_request)
+        return dict.fromkeys(topic_partitions, ErrorCode.invalid_request)
     metadata, problems = call.broker.metadata, {}
-    for place in places:
-        if place.topic in INTERNAL_TOPICS:
-            problems[place] = ErrorCode.topic_authorization_failed
-        elif metadata.partition(place) is None:
-            problems[place] = ErrorCode.unknown_topic_or_partition
+    for topic_partition in topic_partitions:
+        if topic_partition.topic in INTERNAL_TOPICS:
+            problems[topic_partition] = ErrorCode.topic_authorization_failed
+        elif metadata.partition(topic_partition) is None:
+            problems[topic_partition] = ErrorCode.unknown_topic_or_partition
     if not problems:
         return None
-    return dict.fromkeys(places, ErrorCode.operation_not_attempted) | problems
+    return dict.fromkeys(topic_partitions, ErrorCode.operation_not_attempted) | problems
 
 
-def _places(topics: Iterable[AddPartitionsToTxnTopic]) -> tuple[TopicPartition, ...]:
+def _topic_partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> tuple[TopicPartition, ...]:
     """The partitions, each once."""
     named = (TopicPartition(topic.name, number) for topic in topics for number in topic.partitions)
     return tuple(dict.fromkeys(named))
 
 
-def _topics(call: Call, places: Iterable[TopicPartition]) -> tuple[TransactionTopic, ...]:
+def _topics(call: Call, topic_partitions: Iterable[TopicPartition]) -> tuple[TransactionTopic, ...]:
     numbers: dict[str, list[int]] = {}
-    for name, number in places:
+    for name, number in topic_partitions:
         numbers.setdefault(name, []).append(number)
     return tuple(
         TransactionTopic(name, call.broker.metadata.topic_id(name), tuple(sorted(of_topic)))

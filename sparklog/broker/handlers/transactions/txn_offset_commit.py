@@ -14,7 +14,7 @@ from sparklog.broker.handlers.groups.asking import STORED_BYTES_MAX, is_too_long
 from sparklog.core.coordinator.actions import Producer
 from sparklog.core.coordinator.key_partition import partition_of
 from sparklog.core.group.requests import OffsetToCommit, TransactionalOffsetCommit
-from sparklog.core.group.responses import TransactionalCommitResponse
+from sparklog.core.group.responses import TransactionalCommitAnswer
 from sparklog.core.producers.latest_connections import Late
 from sparklog.core.transaction_coordinator.requests import VerifyPartitions
 from sparklog.model.errors import ErrorCode
@@ -43,9 +43,9 @@ def handle(call: Call, request: TxnOffsetCommitRequest) -> None:
         for partition in topic.partitions
     }
     problems = {
-        place: problem
-        for place, partition in asked.items()
-        if (problem := _problem(call, request, place, partition)) is not None
+        topic_partition: problem
+        for topic_partition, partition in asked.items()
+        if (problem := _problem(call, request, topic_partition, partition)) is not None
     }
     if len(problems) == len(asked):
         call.reply(_response(call, asked, problems))
@@ -58,14 +58,14 @@ def handle(call: Call, request: TxnOffsetCommitRequest) -> None:
         group_instance_id=request.group_instance_id,
         offsets=tuple(
             OffsetToCommit(
-                place,
+                topic_partition,
                 offset=partition.committed_offset,
                 leader_epoch=partition.committed_leader_epoch,
                 metadata=partition.committed_metadata,
                 commit_timestamp_ms=None,
             )
-            for place, partition in asked.items()
-            if place not in problems
+            for topic_partition, partition in asked.items()
+            if topic_partition not in problems
         ),
         connection=call.context.connection_id,
     )
@@ -85,7 +85,7 @@ class _Attempts:
         self._left = ATTEMPTS_MAX
 
     def ask(self, commit: TransactionalOffsetCommit) -> None:
-        def answered(response: TransactionalCommitResponse | Late) -> None:
+        def answered(response: TransactionalCommitAnswer | Late) -> None:
             if isinstance(response, Late):
                 self._call.exchange.close()
             else:
@@ -93,7 +93,7 @@ class _Attempts:
 
         self._call.broker.coordinators.submit(GROUPS.topic, commit, answered)
 
-    def _take(self, commit: TransactionalOffsetCommit, response: TransactionalCommitResponse) -> None:
+    def _take(self, commit: TransactionalOffsetCommit, response: TransactionalCommitAnswer) -> None:
         if response.guard is None:
             self._answer(response)
         elif self._left == 0:
@@ -106,21 +106,22 @@ class _Attempts:
         """Is the partition of the group in the transaction? Then ask again."""
         metadata = self._call.broker.metadata.topic(GROUPS.topic)
         partitions = 1 if metadata is None else len(metadata.partitions)
-        place = TopicPartition(GROUPS.topic, partition_of(commit.group_id, partitions))
+        topic_partition = TopicPartition(GROUPS.topic, partition_of(commit.group_id, partitions))
         producer_id, producer_epoch = commit.producer
 
         def verified(errors: Errors) -> None:
-            if errors[place] is ErrorCode.none:
+            if errors[topic_partition] is ErrorCode.none:
                 self.ask(commit)
             else:
-                error = _of_a_commit(errors[place])
+                error = _of_a_commit(errors[topic_partition])
                 self._call.carefully(lambda: self._answer(commit.refused(error)))
 
         self._call.broker.verifier.verify(
-            VerifyPartitions(self._transactional_id, producer_id, producer_epoch, (place,)), verified
+            VerifyPartitions(self._transactional_id, producer_id, producer_epoch, (topic_partition,)),
+            verified,
         )
 
-    def _answer(self, response: TransactionalCommitResponse) -> None:
+    def _answer(self, response: TransactionalCommitAnswer) -> None:
         errors = {**self._problems, **dict(response.errors)}
         self._call.reply(_response(self._call, self._asked, errors))
 
@@ -128,7 +129,7 @@ class _Attempts:
 def _problem(
     call: Call,
     request: TxnOffsetCommitRequest,
-    place: TopicPartition,
+    topic_partition: TopicPartition,
     partition: TxnOffsetCommitRequestPartition,
 ) -> ErrorCode | None:
     if is_too_long(request.group_id):
@@ -139,7 +140,7 @@ def _problem(
         return ErrorCode.invalid_producer_id_mapping
     if request.producer_epoch < 0:
         return ErrorCode.invalid_producer_epoch
-    if call.broker.metadata.partition(place) is None:
+    if call.broker.metadata.partition(topic_partition) is None:
         return ErrorCode.unknown_topic_or_partition
     if len((partition.committed_metadata or "").encode()) > STORED_BYTES_MAX:
         return ErrorCode.offset_metadata_too_large
@@ -153,12 +154,14 @@ def _of_a_commit(error: ErrorCode) -> ErrorCode:
 
 def _response(call: Call, asked: Iterable[TopicPartition], errors: Errors) -> TxnOffsetCommitResponse:
     topics: dict[str, TxnOffsetCommitResponseTopic] = {}
-    for place in asked:
-        error = errors[place]
+    for topic_partition in asked:
+        error = errors[topic_partition]
         if error is ErrorCode.coordinator_load_in_progress and call.version < FIRST_WITH_LOADING:
             error = ErrorCode.coordinator_not_available
-        topic = topics.setdefault(place.topic, TxnOffsetCommitResponseTopic(name=place.topic))
+        topic = topics.setdefault(
+            topic_partition.topic, TxnOffsetCommitResponseTopic(name=topic_partition.topic)
+        )
         topic.partitions.append(
-            TxnOffsetCommitResponsePartition(partition_index=place.partition, error_code=error)
+            TxnOffsetCommitResponsePartition(partition_index=topic_partition.partition, error_code=error)
         )
     return TxnOffsetCommitResponse(topics=list(topics.values()))

@@ -161,7 +161,7 @@ def _grouped(asked: Sequence[WritableTxnMarker]) -> dict[TopicPartition, list[li
     groups: dict[TopicPartition, list[list[int]]] = {}
     producers: dict[TopicPartition, set[int]] = {}
     for number, marker in enumerate(asked):
-        for topic_partition in _places(marker):
+        for topic_partition in _topic_partitions(marker):
             known = producers.setdefault(topic_partition, set())
             of_partition = groups.setdefault(topic_partition, [])
             if not of_partition or marker.producer_id in known or len(of_partition[-1]) == MARKERS_MAX:
@@ -172,7 +172,7 @@ def _grouped(asked: Sequence[WritableTxnMarker]) -> dict[TopicPartition, list[li
     return groups
 
 
-def _places(marker: WritableTxnMarker) -> list[TopicPartition]:
+def _topic_partitions(marker: WritableTxnMarker) -> list[TopicPartition]:
     """The partitions, each once."""
     named = (TopicPartition(topic.name, n) for topic in marker.topics for n in topic.partition_indexes)
     return list(dict.fromkeys(named))
@@ -180,7 +180,7 @@ def _places(marker: WritableTxnMarker) -> list[TopicPartition]:
 
 def _result(marker: WritableTxnMarker, results: Results) -> WritableTxnMarkerResult:
     topics: dict[str, WritableTxnMarkerTopicResult] = {}
-    for name, number in _places(marker):
+    for name, number in _topic_partitions(marker):
         topic = topics.setdefault(name, WritableTxnMarkerTopicResult(name=name))
         error = results[TopicPartition(name, number)].error
         topic.partitions.append(WritableTxnMarkerPartitionResult(partition_index=number, error_code=error))

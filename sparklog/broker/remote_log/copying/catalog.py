@@ -1,8 +1,8 @@
-"""Which segments logs have in the store, for their readers: heads from ZooKeeper, pages and states from it.
+"""The segments of logs in the store, for readers: heads from ZooKeeper, pages and states from the store.
 
-Heads are read again after ``HEAD_AGE_MAX_MS``, and when one does not lead to an offset. An older head is not
-wrong about what it leads to, but about what has left the log since; that the partition itself knows. Pages
-and states never change, so the last ones are kept.
+A head is read again after ``HEAD_AGE_MAX_MS``, and when it does not lead to an offset. An older head may lead
+to segments that have left the log since, which does no harm: the partition knows its log's start. Pages and
+states never change, so the last ones are kept.
 """
 
 from collections import OrderedDict
@@ -33,14 +33,14 @@ Key = tuple[TopicId, int]
 
 @dataclass(slots=True)
 class ManifestCatalog:
-    """A ``Catalog`` of ``history.segments``. May be used by several threads; it blocks."""
+    """The ``Catalog`` of ``reading.segments``, for any number of threads; its calls block."""
 
     zookeeper: ZooKeeper
     store: RemoteStore
     clock: Clock
     guard: Guard
     _heads: dict[Key, tuple[int, Head | None]] = field(default_factory=dict)
-    """By log: when it was read, and the head."""
+    """By log: the time of the read, and the head; None for a log that has none."""
     _pages: OrderedDict[str, Sequence[RemoteSegment]] = field(default_factory=OrderedDict)
     _aborted: OrderedDict[str, tuple[AbortedTransaction, ...]] = field(default_factory=OrderedDict)
 
@@ -49,6 +49,7 @@ class ManifestCatalog:
     ) -> StoredSegment | HistoryCut:
         """See ``Catalog``."""
         remote = RemotePartition(topic_partition.topic, topic_id, topic_partition.partition)
+        # A head in memory may be older than the segment; only a fresh one proves that there is none.
         for asks in (True,) if is_fresh else (False, True):
             head = self._head(remote, is_fresh=asks)
             found = head and segment_for_offset(head, offset, lambda page: self._page(remote, page))
@@ -67,10 +68,10 @@ class ManifestCatalog:
         """See ``Catalog``."""
         remote = RemotePartition(topic_partition.topic, topic_id, topic_partition.partition)
         head = self._head(remote, is_fresh=True)
-        for place in () if head is None else head.places:
-            if place.max_timestamp_ms < timestamp_ms:
+        for entry in () if head is None else head.entries:
+            if entry.max_timestamp_ms < timestamp_ms:
                 continue
-            for segment in self._page(remote, place) if isinstance(place, PageRef) else (place,):
+            for segment in self._page(remote, entry) if isinstance(entry, PageRef) else (entry,):
                 if segment.max_timestamp_ms >= timestamp_ms:
                     yield self._stored(remote, segment)
 

@@ -1,10 +1,9 @@
-"""Copies what this broker leads to the remote store, and deletes there what is no longer in a log.
+"""Copies the segments that this broker leads to the remote store, and deletes them when they leave the log.
 
-One loop does it all, a step after the other, in rounds over the partitions (``core.remote_log.copy_steps``).
-A partition that fails, or a store that does not answer, is tried again in the next round; its segments stay
-where they are meanwhile. Bytes go no faster than ``remote.log.manager.copy.max.bytes.per.second``.
-
-Garbage is looked for in the same loop (``garbage_search``).
+One loop takes rounds over the partitions, step by step (``core.remote_log.copy_steps``), and searches for
+garbage, too (``garbage_search``). A partition that fails is tried again in the next round, and its segments
+stay on disk until then; the same holds for a store that does not answer. Uploads keep to
+``remote.log.manager.copy.max.bytes.per.second``.
 """
 
 import logging
@@ -40,9 +39,9 @@ from sparklog.core.remote_log.copy_steps import (
 )
 from sparklog.core.remote_log.head import Head, segments_before
 from sparklog.core.remote_log.page import ManifestError, PageRef, build_page
+from sparklog.core.remote_log.reach import OffsetRange
 from sparklog.core.remote_log.remote_segment import RemotePartition, RemoteSegment
 from sparklog.core.remote_log.state_object import build_state
-from sparklog.core.remote_log.tier import OffsetRange
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import NO_EPOCH, BrokerId, TopicPartition
 from sparklog.model.loops import Loop, Pause
@@ -58,29 +57,29 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class CopyStatistics:
-    """What the copier has done since the start of the broker."""
+    """The copier's work since the start of the broker."""
 
     segments: int = 0
     bytes: int = 0
     failures: int = 0
     lag_bytes: int = 0
-    """Bytes of sealed segments led here that are not in the store, as of the last round."""
+    """Bytes of sealed segments led here that are not in the store, as of the last round that could tell."""
     unreadable: int = 0
     """Partitions led here with something gone or damaged in the store, as of the last round."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopierPorts:
-    """What the copier reaches."""
+    """The copier's ports."""
 
     zookeeper: ZooKeeper
     open_store: Callable[[], RemoteStore]
-    """The store, when it is fit and this cluster's; SparklogError if it is not."""
+    """Opens the store; SparklogError if the store is unfit or another cluster's."""
     url: str
     clock: Clock
     new_id: Callable[[], str]
     pace: Callable[[int], None]
-    """Rests after so many bytes; raises ``CopyStopped`` if the broker stops."""
+    """Pauses after so many bytes; raises ``CopyStopped`` if the broker stops."""
 
 
 class CopyStopped(SparklogError):  # noqa: N818 (no error: the broker stops)
@@ -97,6 +96,7 @@ class RemoteCopier:
     interval_ms: int
     statistics: CopyStatistics = field(default_factory=CopyStatistics)
     _store: RemoteStore | None = None
+    """None until a round has opened it; then it stays."""
     _lineages: Lineages = field(default_factory=Lineages)
     _troubles: Troubles = field(default_factory=Troubles)
     _garbage: GarbageSearch = field(init=False)
@@ -106,7 +106,7 @@ class RemoteCopier:
         self._garbage = GarbageSearch(self.broker, self.partitions, ports.zookeeper, ports.clock, ports.url)
 
     def suspect(self, topic_partition: TopicPartition) -> None:
-        """A read of what the store has of this partition has failed: look at it in the next round."""
+        """Check this partition's objects in the next round, because a read of one has failed."""
         self._garbage.losses.suspect(topic_partition)
 
     def loop(self) -> Loop:
@@ -116,7 +116,7 @@ class RemoteCopier:
             yield Pause(self.interval_ms)
 
     def _round(self) -> Loop:
-        led = [one for one in self.partitions() if one.is_leader]
+        led = [partition for partition in self.partitions() if partition.is_leader]
         try:
             store = self._open()
             for partition in led:
@@ -125,17 +125,19 @@ class RemoteCopier:
             yield from self._garbage.remove_disabled(store)
             yield from self._garbage.remove_deleted_topics(store)
             self._garbage.look(store)
-            self._count_unreadable([one.topic_partition for one in led])
+            self._count_unreadable([partition.topic_partition for partition in led])
         except CopyStopped:
             logger.info("copying to the remote store stops with the broker")
             return
         except (OSError, SparklogError) as error:
-            # The store or ZooKeeper: what would be tried for the other partitions would wait as long.
+            # The store or ZooKeeper does not answer; the other partitions would only wait as long.
             self._note_failure("the remote store", error)
         self._note_shares(led)
 
     def _note_shares(self, led: list[Partition]) -> None:
-        """Also when the store is away. What ZooKeeper does not say keeps the figures of the round before."""
+        """Report each partition's share, also while the store is away. If ZooKeeper does not answer, the
+        figures of the last round stay.
+        """
         lag_bytes = 0
         try:
             for partition in led:
@@ -149,7 +151,7 @@ class RemoteCopier:
             self.statistics.lag_bytes = lag_bytes
 
     def _copy(self, store: RemoteStore, partition: Partition) -> Loop:
-        """All steps for one partition. What is wrong with it alone does not keep the others waiting."""
+        """Take all steps for one partition. An error of its own does not keep the others waiting."""
         try:
             while self._advance(store, partition):
                 yield Pause(0)
@@ -180,7 +182,8 @@ class RemoteCopier:
 
     def _advance(self, store: RemoteStore, partition: Partition) -> bool:
         """Take a step for a partition that is led here; whether there may be another."""
-        leadership = Leadership(self.broker, partition.leader_epoch)  # before the facts, or of a later log
+        # Read before the facts: a later epoch's log would be copied under an earlier epoch, which fails.
+        leadership = Leadership(self.broker, partition.leader_epoch)
         facts = partition.inspect(facts_of) if partition.is_leader else None
         given_up = partition.store_given_up_in_epoch
         if facts is None or partition.awaits_history:
@@ -188,7 +191,7 @@ class RemoteCopier:
         work = _Work(self.ports, store, partition, leadership, self.statistics)
         stored = read_head(self.ports.zookeeper, work.remote)
         head = Head(work.remote.topic_id, self.ports.url) if stored is None else stored.head
-        if not head.places:
+        if not head.entries:  # an empty history may begin in another store
             head = replace(head, url=self.ports.url)
         if head.url != self.ports.url:
             raise SparklogError(f"{partition.topic_partition}: {_elsewhere(head.url, self.ports.url)}")
@@ -206,7 +209,7 @@ class RemoteCopier:
     def _shared(
         self, store: RemoteStore, remote: RemotePartition, head: Head, facts: LogFacts, given_up: int
     ) -> SharedHistory:
-        if not head.places:
+        if not head.entries:
             return SharedHistory(None)
         lineage = self._lineages.of(store, remote, head, facts.epochs)
         return SharedHistory(
@@ -215,8 +218,8 @@ class RemoteCopier:
         )
 
     def _share(self, partition: Partition) -> StoreShare | None:
-        """What the store has of a log, and what waits for its copy; None if it is not to be in the store."""
-        leader_epoch = partition.leader_epoch  # before the facts, or of a later log
+        """The part of a log in the store, and the part that waits for a copy; None if neither is known."""
+        leader_epoch = partition.leader_epoch  # read first, so that a later log's share is not taken for it
         facts = partition.inspect(facts_of) if partition.is_leader else None
         if facts is None or partition.awaits_history:
             return None
@@ -226,13 +229,17 @@ class RemoteCopier:
         except ManifestError as error:
             return StoreShare(leader_epoch, trouble=trouble or str(error))
         head = Head(partition.topic_id, self.ports.url) if stored is None else stored.head
-        if head.places and head.url != self.ports.url:
+        if head.entries and head.url != self.ports.url:
             trouble = _elsewhere(head.url, self.ports.url)
         end = head.end_offset or 0
-        waiting = [one.size_bytes for one in facts.sealed if one.end_offset > end] if facts.copies else []
+        waiting = (
+            [segment.size_bytes for segment in facts.sealed if segment.end_offset > end]
+            if facts.copies
+            else []
+        )
         return StoreShare(
             leader_epoch,
-            max(head.start_offset, head.places[0].base_offset) if head.places else -1,
+            max(head.start_offset, head.entries[0].base_offset) if head.entries else -1,
             -1 if head.end_offset is None else head.end_offset,
             head.size_bytes,
             len(waiting),
@@ -242,7 +249,7 @@ class RemoteCopier:
 
     def _trouble_of(self, topic_partition: TopicPartition) -> str:
         known = (self._garbage.losses, self._troubles, self._garbage.troubles)
-        return next(filter(None, (one.told(topic_partition) for one in known)), "")
+        return next(filter(None, (troubles.reported(topic_partition) for troubles in known)), "")
 
 
 def _elsewhere(url: str, configured_url: str) -> str:
@@ -267,17 +274,17 @@ class _Work:
         self.remote = remote_of(self.partition)
 
     def carry_out(self, step: Step, stored: StoredHead) -> bool:
-        """Whether it was done, and counts."""
+        """Carry out the step; False if another leader replaced this one, or the log has changed."""
         match step:
             case CopySegment(offsets):
-                self._tell_of_hole(stored.head, offsets.base_offset)
+                self._report_hole(stored.head, offsets.base_offset)
                 return self._copy(offsets, stored)
             case WritePage():
                 return self._write(stored.head.with_page(self._put_page(stored.head)), stored)
             case ForgetBelow(start_offset):
                 return self._forget_below(start_offset, stored)
-            case CutBack(end_offset, goes_on_at):
-                return self._cut_back(end_offset, goes_on_at, stored)
+            case CutBack(end_offset, resumes_at):
+                return self._cut_back(end_offset, resumes_at, stored)
             case BeginOnDisk(local_start_offset):
                 return self._begin_on_disk(local_start_offset, stored)
             case Strange(local_start_offset):
@@ -338,9 +345,9 @@ class _Work:
         )
 
     def _take_back(self, draft: RemoteSegment) -> None:
-        """Delete a segment's objects that no head names, nor ever will: their id is given once.
+        """Delete a segment's objects. No head will ever name them, because their id is given once.
 
-        Only this copy knows of them now. If the store does not delete one, the search for garbage will.
+        The search for garbage deletes those that the store does not delete now.
         """
         try:
             for name in self.remote.object_names(draft):
@@ -351,8 +358,9 @@ class _Work:
             )
 
     def _survey(self, source: SegmentSource) -> RemoteSegment:
-        """The segment before its objects: sizes of 1 stand for objects that it will have. The layout is that
-        of now: a topic may have segments of both.
+        """The segment before its objects exist: a size of 1 stands for an object that it will have.
+
+        The topic's present layout decides; its other segments may have the other layout.
         """
         size_bytes, greatest_ms, has_rows = 0, -1, False
         is_raw = self.partition.log.config.remote_raw
@@ -389,8 +397,9 @@ class _Work:
         self.store.put(self.remote.page_name(page.base_offset, page.page_id), [data])
         return page
 
-    def _cut_back(self, end_offset: int, goes_on_at: int, stored: StoredHead) -> bool:
-        """Does not delete what it cuts: a reader may still hold the old head. The search for garbage does."""
+    def _cut_back(self, end_offset: int, resumes_at: int, stored: StoredHead) -> bool:
+        """End the history at ``end_offset``."""
+        # The cut objects stay, because a reader may hold the old head. The search for garbage deletes them.
         page, through = None, stored.head.page_to_cut(end_offset)
         if through is not None:
             kept = segments_before(read_page(self.store, self.remote, through), end_offset)
@@ -404,12 +413,13 @@ class _Work:
         head = stored.head.cut_to(end_offset, self.leadership.leader_epoch, page)
         if not self._write(head, stored):
             return False
-        if head.places and goes_on_at > end_offset:
-            self._tell_of_loss(end_offset, goes_on_at)
+        if head.entries and resumes_at > end_offset:
+            self._report_loss(end_offset, resumes_at)
         return True
 
     def _begin_on_disk(self, local_start_offset: int, stored: StoredHead) -> bool:
-        """Write the head first: that fails if another broker leads, and then this log keeps its start."""
+        """Raise the log start to the disk's."""
+        # The head is written first: that fails if another broker leads, and then this log keeps its start.
         if not self._write(stored.head.from_offset(local_start_offset), stored):
             return False
 
@@ -420,20 +430,20 @@ class _Work:
         start_offset = self.partition.log_start_offset
         if not self.partition.trim(raise_start):
             return False
-        self._tell_of_loss(start_offset, local_start_offset)
+        self._report_loss(start_offset, local_start_offset)
         return True
 
-    def _tell_of_hole(self, head: Head, offset: int) -> None:
-        """Another leader cut the history, and this one begins later: nobody has said yet what that lost."""
+    def _report_hole(self, head: Head, offset: int) -> None:
+        """Report the offsets between the cut of another leader and this one's disk, which nobody reported."""
         end = head.end_offset
         if (
             end is not None
             and end < offset
             and head.cut_epoch not in (NO_EPOCH, self.leadership.leader_epoch)
         ):
-            self._tell_of_loss(end, offset)
+            self._report_loss(end, offset)
 
-    def _tell_of_loss(self, first_offset: int, end_offset: int) -> None:
+    def _report_loss(self, first_offset: int, end_offset: int) -> None:
         logger.warning(
             "%s: unclean elections lost offsets %d to %d, which no disk and no history has any more; readers "
             "go on at %d",
@@ -444,7 +454,7 @@ class _Work:
         )
 
     def _forget_below(self, start_offset: int, stored: StoredHead) -> bool:
-        """If a page cannot be read, its segments cannot be named; the search for garbage finds them later."""
+        """Raise the start of the history, and delete the objects below it."""
         head = stored.head.from_offset(start_offset)
         try:
             named = set(names_of(self.store, self.remote, head))
@@ -452,7 +462,7 @@ class _Work:
         except (ManifestError, RemoteStoreError) as error:
             if not is_of_one_object(error):
                 raise
-            gone = set()
+            gone = set()  # a page cannot be read, so the search for garbage finds its segments later
         if not self._write(head, stored):
             return False
         for name in sorted(gone):

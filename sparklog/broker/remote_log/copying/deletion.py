@@ -1,9 +1,9 @@
-"""What leaves the disks of a log that is in a remote store, and what leaves the log.
+"""Retention of logs that are in a remote store, on their disks and as a whole.
 
-Every replica removes local segments by ``local.retention.*``, as far as the manifest has them. The leader
-raises the log's start by ``retention.*``; its followers learn of it, and the copier deletes in the store. A
-log that is on its disk as a whole follows the rules of every log (``storage.retention``). What the manifest
-has of another log than this one, because an unclean election has lost it, counts for nothing here.
+Every replica deletes local segments by ``local.retention.*`` if the manifest has them. The leader raises the
+log's start by ``retention.*``; followers take that start over, and the copier deletes in the store. A log
+that is wholly on its disk keeps the rules of every log (``storage.retention``). Segments of a log that an
+unclean election has lost do not count, although the manifest has them.
 """
 
 import logging
@@ -17,8 +17,8 @@ from sparklog.core.remote_log.decisions import Limits, local_start_after_deletio
 from sparklog.core.remote_log.head import Head
 from sparklog.core.remote_log.lineage import Lineage
 from sparklog.core.remote_log.page import PageRef
+from sparklog.core.remote_log.reach import RemoteLog, SealedSegment
 from sparklog.core.remote_log.remote_segment import RemotePartition
-from sparklog.core.remote_log.tier import SealedSegment, Tier
 from sparklog.model.errors import SparklogError
 from sparklog.model.loops import Loop, Pause
 from sparklog.model.time import Clock
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class TieredDeletion:
+class RemoteLogDeletion:
     """The deletions of one broker's replicas, in rounds."""
 
     partitions: Callable[[], list[Partition]]
@@ -60,7 +60,7 @@ class TieredDeletion:
         name, number = partition.topic_partition.topic, partition.topic_partition.partition
         remote = RemotePartition(name, partition.topic_id, number)
         stored = read_head(self.zookeeper, remote)
-        if stored is None or not stored.head.places:
+        if stored is None or not stored.head.entries:
             return
         epochs = partition.inspect(lambda log, _: log.epochs.copy())
         if epochs is None:
@@ -69,6 +69,7 @@ class TieredDeletion:
         deleted = self._delete_local(partition, stored.head, lineage)
         if deleted:
             logger.info("%s: %d segments left this disk", partition.topic_partition, deleted)
+        # Retention of a log that shares less than the history waits until the copier has cut the rest.
         is_whole = partition.inspect(lambda log, _: _shared(log, lineage) == lineage.end_offset)
         if (
             is_whole
@@ -98,22 +99,25 @@ class TieredDeletion:
         return 0 if decided is None else partition.delete_local_segments(*decided)
 
     def _raise_start(self, partition: Partition, remote: RemotePartition, head: Head) -> None:
-        """By the first page, or the tail if there is none: the rest has its turn in later rounds."""
-        first = head.places[0]
+        """Raise the log's start by retention, within the first page, or within the tail if there is no page.
+
+        Later rounds take the next page.
+        """
+        first = head.entries[0]
         if isinstance(first, PageRef):
             front = read_page(self.store, remote, first)
-            behind_bytes = head.size_bytes - first.size_bytes
+            later_bytes = head.size_bytes - first.size_bytes
         else:
-            front, behind_bytes = head.tail, 0
+            front, later_bytes = head.tail, 0
         end, now_ms = head.end_offset or 0, self.clock.wall_ms()
 
         def raise_start(log: Log, high_watermark: int) -> int:
-            alone_bytes = sum(one.size_bytes for one in log.segments if one.end_offset > end)
+            alone_bytes = sum(segment.size_bytes for segment in log.segments if segment.end_offset > end)
             start = start_after_retention(
-                Tier(head.start_offset, tuple(front)),
+                RemoteLog(head.start_offset, tuple(front)),
                 _limits(log.config.retention_ms, log.config.retention_bytes),
                 log_start_offset=log.log_start_offset,
-                local_only_bytes=alone_bytes + behind_bytes,
+                local_only_bytes=alone_bytes + later_bytes,
                 now_ms=now_ms,
             )
             return int(log.raise_log_start(min(start, high_watermark)))
@@ -124,12 +128,12 @@ class TieredDeletion:
 
 
 def _shared(log: Log, lineage: Lineage) -> int:
-    """The end of what the history has of this log; 0 if nothing shows it."""
+    """The end of the part of the history that is this log's; 0 if no epoch shows it."""
     return lineage.end_shared_with(log.epochs, log.log_end_offset) or 0
 
 
 def _begin_on_disk(log: Log, _high_watermark: int) -> int:
-    """What only the store has is no longer part of the log."""
+    """Raise the log start to the disk's, which gives up the records that only the store has."""
     return log.raise_log_start(log.local_start_offset)
 
 

@@ -1,8 +1,9 @@
-"""What a history in the store knows of its end: leader epochs, and producers just before it.
+"""The state at the end of a history in the store: leader epochs, and producers.
 
 The ``.state`` object of the last segment has both. If the history was cut within that segment, the object
-also knows what was behind the cut: batches that a producer sends again would be taken for retries, and be
-lost. Then the producers are made again, from the state of the segment before and the batches up to the cut.
+counts the batches after the cut, too: a producer that sends them again would be taken for a retry, and its
+batches would be lost. Then the producers are restored from the state of the segment before and the batches up
+to the cut.
 """
 
 from collections.abc import Sequence
@@ -28,8 +29,8 @@ def last_segments(
 ) -> Sequence[RemoteSegment]:
     """The last segments of a head with segments, as many as there are up to ``count``, in order."""
     segments: list[RemoteSegment] = []
-    for place in reversed(head.places):
-        found = read_page(store, remote, place) if isinstance(place, PageRef) else (place,)
+    for entry in reversed(head.entries):
+        found = read_page(store, remote, entry) if isinstance(entry, PageRef) else (entry,)
         segments[:0] = found
         if len(segments) >= count:
             break
@@ -37,14 +38,12 @@ def last_segments(
 
 
 def read_state(store: RemoteStore, remote: RemotePartition, segment: RemoteSegment) -> SegmentState:
-    """ManifestError if the object is not the segment's."""
+    """The state at the segment's end; ManifestError if the object is not the segment's."""
     return parse_state(segment, store.read(remote.object_name(segment, "state"), 0, segment.state_bytes))
 
 
 def producers_at_end(store: RemoteStore, remote: RemotePartition, head: Head, now_ms: int) -> ProducerStates:
-    """The producers just before the end of a head with segments. ManifestError or CorruptBatch if an object
-    that shows them is damaged.
-    """
+    """The producers at the end of a head with segments; ManifestError or CorruptBatch for damage."""
     *before, last = last_segments(store, remote, head, 2 if head.is_cut else 1)
     stored = StoredSegment(
         last.base_offset,
@@ -54,11 +53,13 @@ def producers_at_end(store: RemoteStore, remote: RemotePartition, head: Head, no
         remote.object_name(last, "arrow") if last.arrow_bytes else "",
     )
     entries = index_of(store, stored) if head.is_cut else []
-    if not entries or entries[-1].last_offset < last.end_offset:
+    if not entries or entries[-1].last_offset < last.end_offset:  # no cut within the segment
         return _restored(last, read_state(store, remote, last))
     follows = bool(before) and before[0].end_offset == last.base_offset
     states = _restored(before[0], read_state(store, remote, before[0])) if follows else ProducerStates()
-    _replay(store, stored, [one for one in entries if one.base_offset < last.end_offset], states, now_ms)
+    _replay(
+        store, stored, [entry for entry in entries if entry.base_offset < last.end_offset], states, now_ms
+    )
     return states
 
 

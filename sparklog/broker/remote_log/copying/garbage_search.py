@@ -1,15 +1,14 @@
-"""Finds and deletes what is in the store and in no log: what fenced leaders, failed steps and topics left.
+"""Finds and deletes objects that are in the store and in no log: of fenced leaders, failed steps, old topics.
 
-Of a partition its leader looks, in the loop that also writes: an object that no head leads to is then of a
-failed step or of a replaced leader. Of deleted topics, the broker with the least id looks through the whole
-store: a leader that was replaced may end its upload after its topic and its head are deleted. Either way an
-object is deleted once it was seen for longer than ``GRACE_MS``. Objects of a topic that ZooKeeper has never
-heard of stay.
+The leader of a partition searches its objects, in the loop that also writes: an object that no head leads to
+is then of a failed step or of a replaced leader. The broker with the least id searches the whole store for
+objects of deleted topics, because a replaced leader may end its upload after its topic and its head are
+deleted. Either way an object is deleted after it was listed for longer than ``GRACE_MS``. Objects of a topic
+that ZooKeeper does not know stay.
 
-The same listing shows what is missing (``losses``).
+The same listing shows missing objects (``losses``).
 
-A manifest that cannot be read holds back its own partition only: nothing is deleted there, because any object
-may be one to which it leads.
+If a manifest cannot be read, nothing of its partition is deleted, because it may lead to any object.
 """
 
 import logging
@@ -48,12 +47,14 @@ from sparklog.storage.log import Log
 logger = logging.getLogger(__name__)
 
 GRACE_MS: Final = 3_600_000
-"""Longer than any read of a manifest that was replaced."""
+"""Longer than any read of a replaced manifest."""
 
 GARBAGE_INTERVAL_MS: Final = 900_000
 
 WHOLE_STORE_INTERVAL_MS: Final = 21_600_000
-"""A listing of everything costs a request for each thousand objects. None without deleted topics."""
+"""Pause between listings of the whole store, which cost a request for each thousand objects. Without deleted
+topics there is none.
+"""
 
 DELETED_KEPT_MS: Final = 86_400_000
 """How long a deleted topic is remembered after its last object was listed: longer than any upload."""
@@ -73,15 +74,19 @@ class GarbageSearch:
     losses: Losses = field(default_factory=Losses)
     troubles: Troubles = field(default_factory=Troubles)
     _watches: dict[TopicPartition, GarbageWatch] = field(default_factory=dict)
+    """By partition that is led here; one that is led elsewhere by now is forgotten."""
     _due_ms: int = 0
+    """When all partitions are searched again; one with a suspected loss is searched earlier."""
     _orphans: GarbageWatch = field(default_factory=lambda: GarbageWatch(GRACE_MS))
+    """Objects of deleted topics."""
     _whole_store_due_ms: int = 0
     _empty_since_ms: dict[TopicId, int] = field(default_factory=dict)
-    """Deleted topics of which nothing was listed."""
+    """Deleted topics without a listed object, and since when. A listed object removes its topic."""
 
     def remove_deleted_topics(self, store: RemoteStore) -> Loop:
-        """All objects of partitions whose topic is deleted, then their heads. What a listing does not have
-        yet is found with the whole store.
+        """Delete all objects of partitions whose topic is deleted, then their heads.
+
+        The search of the whole store finds objects that this listing does not have yet.
         """
         for gone in abandoned(self.zookeeper):
             for name in filter(gone.is_ours, store.names(gone.folder)):
@@ -90,11 +95,15 @@ class GarbageSearch:
             yield Pause(0)
 
     def remove_disabled(self, store: RemoteStore) -> Loop:
-        """What partitions that are led here have in the store, where remote.storage.enable was taken back.
+        """Delete the objects of partitions led here whose topic has turned remote.storage.enable off.
 
-        The log begins on its disk by then. The head stays, and is empty: copies may begin again.
+        A log that does not begin on its disk yet waits. The head stays, empty: copies may begin again.
         """
-        leaving = [one for one in self.partitions() if one.is_leader and one.log.config.leaves_store]
+        leaving = [
+            partition
+            for partition in self.partitions()
+            if partition.is_leader and partition.log.config.leaves_store
+        ]
         known = topics_with_logs(self.zookeeper) if leaving else ()
         for partition in leaving:
             leadership = Leadership(self.broker, partition.leader_epoch)
@@ -104,7 +113,7 @@ class GarbageSearch:
             with self.troubles.of(partition.topic_partition):
                 remote = remote_of(partition)
                 stored = read_head(self.zookeeper, remote)
-                if stored is not None and stored.head.places:
+                if stored is not None and stored.head.entries:
                     empty = Head(remote.topic_id, stored.head.url, start)
                     if not write_head(self.zookeeper, remote, leadership, empty, stored):
                         continue
@@ -114,7 +123,7 @@ class GarbageSearch:
             yield Pause(0)
 
     def look(self, store: RemoteStore) -> None:
-        """If it is time for it."""
+        """Search what is due."""
         now_ms = self.clock.monotonic_ms()
         is_due = now_ms >= self._due_ms
         if is_due:
@@ -140,7 +149,7 @@ class GarbageSearch:
             self.losses.on_looked(partition.topic_partition, self.url, missing, now_ms)
         named = set() if stored is None else set(names_of(store, remote, stored.head))
         if leads(self.zookeeper, remote, leadership) is None:
-            return
+            return  # a newer leader may have named one of them by now
         for name in watch.on_listed(listed, named, now_ms):
             logger.info("%s is in no log, and is deleted", name)
             store.delete(name)
@@ -158,7 +167,7 @@ class GarbageSearch:
         self._forget_empty({topic_id for _, topic_id in deleted.difference(listed.values())}, now_ms)
 
     def _forget_empty(self, empty: set[TopicId], now_ms: int) -> None:
-        self._empty_since_ms = {one: self._empty_since_ms.get(one, now_ms) for one in empty}
+        self._empty_since_ms = {topic_id: self._empty_since_ms.get(topic_id, now_ms) for topic_id in empty}
         for topic_id, since_ms in self._empty_since_ms.items():
             if now_ms - since_ms > DELETED_KEPT_MS:
                 forget_topic(self.zookeeper, topic_id)
@@ -169,7 +178,7 @@ def _has_garbage(log: Log, high_watermark: int) -> bool:
 
 
 def _start_without_store(log: Log, _high_watermark: int) -> int | None:
-    """Where a log begins that is to leave the store, and has its start on its disk already."""
+    """The start of a log that is to leave the store; None if its start is not on its disk yet."""
     is_whole = log.log_start_offset == log.local_start_offset
     return log.log_start_offset if log.config.leaves_store and is_whole else None
 
@@ -180,18 +189,18 @@ def remote_of(partition: Partition) -> RemotePartition:
 
 
 def names_of(store: RemoteStore, remote: RemotePartition, head: Head) -> Iterator[str]:
-    """The objects to which a head leads: pages, and those of segments that are not wholly below its start."""
-    for place in head.places:
-        if isinstance(place, RemoteSegment):
-            yield from remote.object_names(place)
+    """The objects of a head: its pages, and those of segments that are not wholly below its start."""
+    for entry in head.entries:
+        if isinstance(entry, RemoteSegment):
+            yield from remote.object_names(entry)
             continue
-        yield remote.page_name(place.base_offset, place.page_id)
-        for segment in read_page(store, remote, place):
+        yield remote.page_name(entry.base_offset, entry.page_id)
+        for segment in read_page(store, remote, entry):
             if segment.end_offset > head.start_offset:
                 yield from remote.object_names(segment)
 
 
 def _topic_of(name: str) -> tuple[str, TopicId] | None:
-    """Name and id of the topic that an object is of; None if it is none of a partition."""
+    """Name and id of an object's topic; None for an object that is not a partition's."""
     found = _OBJECT.match(name)
     return found and (found[1], TopicId(hex=found[2]))

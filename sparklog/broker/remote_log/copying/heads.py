@@ -1,12 +1,12 @@
-"""Heads of manifests in ZooKeeper: ``/remote_logs/TOPIC_ID/PARTITION``, and who may write one.
+"""Heads of manifests in ZooKeeper: ``/remote_logs/TOPIC_ID/PARTITION``, written by leaders alone.
 
 A head is written in one multi-operation that checks the version of the partition's state, which every
-election changes. The state was read just before and names this broker, in the leader epoch of the work. So a
-leader that has been replaced meanwhile changes nothing, whatever it has uploaded.
+election changes. That state, read just before, must name this broker in the leader epoch of the work. So a
+replaced leader changes nothing, whatever it has uploaded.
 
-``/remote_logs/TOPIC_ID`` holds the topic's name. It is there before the topic's first object, and outlives
-the topic until nothing of it was listed for a day. It is the only proof of a deletion: an ensemble that was
-restored from an old snapshot knows nothing of later topics, and their objects must stay.
+``/remote_logs/TOPIC_ID`` has the topic's name. It is made before the topic's first object, and removed once
+the topic is deleted and nothing of it was listed for a day. It is the only proof of a deletion: an ensemble
+that was restored from an old snapshot does not know later topics, whose objects must stay.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ REMOTE_LOGS: Final = "/remote_logs"
 
 @dataclass(frozen=True, slots=True)
 class StoredHead:
-    """A head, and the version of its node; None: there is no node yet."""
+    """A head, and the version of its node; None if there is no node yet."""
 
     head: Head
     version: int | None
@@ -31,7 +31,7 @@ class StoredHead:
 
 @dataclass(frozen=True, slots=True)
 class Leadership:
-    """In whose name a head is written."""
+    """The leader that writes a head, in its leader epoch."""
 
     broker: BrokerId
     leader_epoch: int
@@ -75,9 +75,9 @@ def write_head(
     head: Head,
     replaced: StoredHead | None,
 ) -> bool:
-    """Put ``head`` in the place of ``replaced``; False if another leads, or has written a head since.
+    """Replace ``replaced`` by ``head``; False if another broker leads, or has written a head since.
 
-    ConnectionLost as the port says: it may be written. Read again then.
+    After ConnectionLost the head may be written, or not: read it again.
     """
     state_version = leads(zookeeper, partition, leadership)
     if state_version is None:
@@ -97,7 +97,7 @@ def write_head(
 
 
 def note_topic(zookeeper: ZooKeeper, partition: RemotePartition) -> None:
-    """Before the first upload: without the topic's node its objects are nobody's to delete."""
+    """Make the topic's node, before its first upload: objects without one are never deleted."""
     zookeeper.ensure_path(REMOTE_LOGS)
     path = topic_logs_path(partition.topic_id)
     if zookeeper.exists(path) is not None:
@@ -105,12 +105,12 @@ def note_topic(zookeeper: ZooKeeper, partition: RemotePartition) -> None:
     try:
         zookeeper.create(path, partition.topic.encode())
     except OperationRefused as refused:
-        if refused.reason != "node_exists":
+        if refused.reason != "node_exists":  # another partition's leader has made it
             raise
 
 
 def topics_with_logs(zookeeper: ZooKeeper) -> set[str]:
-    """The ids of topics that have, or had, something in the store."""
+    """The ids of topics that have, or had, objects in the store."""
     return set(zookeeper.children(REMOTE_LOGS))
 
 
@@ -131,7 +131,7 @@ def abandoned(zookeeper: ZooKeeper) -> list[RemotePartition]:
 
 
 def deleted_topics(zookeeper: ZooKeeper) -> set[tuple[str, TopicId]]:
-    """Names and ids of topics that were deleted, and may have left something in the store."""
+    """Names and ids of deleted topics that may have objects in the store."""
     zookeeper.sync()
     found = set()
     for topic_id in map(TopicId, topics_with_logs(zookeeper)):
@@ -142,7 +142,7 @@ def deleted_topics(zookeeper: ZooKeeper) -> set[tuple[str, TopicId]]:
 
 
 def forget_topic(zookeeper: ZooKeeper, topic_id: TopicId) -> None:
-    """Nothing of a deleted topic is in the store any more."""
+    """Remove the node of a deleted topic that has no object in the store any more."""
     _delete(zookeeper, topic_logs_path(topic_id))
 
 
@@ -153,7 +153,7 @@ def is_of_live_topic(zookeeper: ZooKeeper, topic: str, topic_id: TopicId) -> boo
 
 
 def remove_head(zookeeper: ZooKeeper, partition: RemotePartition) -> None:
-    """Forget the partition of a deleted topic; its objects are gone. Twice is fine."""
+    """Remove the head of a deleted topic's partition, whose objects are gone. Idempotent."""
     _delete(zookeeper, head_path(partition))
 
 

@@ -1,12 +1,12 @@
-"""Compares logs of leaders that serve nobody yet with their histories in the store (``tiering.beginning``).
+"""Compares the logs of leaders that do not serve yet with their histories (``core.remote_log.beginning``).
 
-A leader waits (``Partition.awaits_history``) if an election may have lost records, it has none since, and its
-topic's segments are copied to a store. The answer is one of two: its log lacks nothing, or it begins anew at
-the history's end. A partition whose head or store cannot be read waits, and says why: in the log once for
-each reason, and in ``topics describe``. Partitions without a head do not wait for the store.
+A leader waits (``Partition.awaits_history``) if an election may have lost records, its log has none since,
+and its topic's segments are copied to a store. The comparison shows either that the log lacks nothing, or
+that it begins anew at the history's end. A partition whose head or store cannot be read goes on waiting. The
+reason is logged once and shown by ``topics describe``. A partition without a head waits for no store.
 
-Several loops ask, each for its share of the partitions, because a thousand may wait after a power cut. They
-have threads of their own, so that no upload delays a question, and no request waits for a store.
+Several loops compare, each its share of the partitions, because a thousand may wait after a power cut. They
+have their own threads, so that no upload delays a comparison, and no request waits for a store.
 """
 
 import logging
@@ -45,7 +45,7 @@ RETRY_MS: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class QuestionPorts:
-    """What the comparison reaches. ``store`` is None, ``url`` empty, without ``remote.log.storage.url``."""
+    """The ports of the comparison. Without ``remote.log.storage.url`` ``store`` is None, ``url`` empty."""
 
     zookeeper: ZooKeeper
     store: RemoteStore | None
@@ -56,7 +56,7 @@ class QuestionPorts:
 
 @dataclass(frozen=True, slots=True)
 class _OwnLog:
-    """What of a leader's log is compared."""
+    """The facts of a leader's log that are compared."""
 
     is_in_store: bool
     start_offset: int
@@ -70,14 +70,18 @@ def _own_log(log: Log, _: int) -> _OwnLog:
 
 @dataclass(slots=True)
 class HistoryQuestions:
-    """The questions of one broker; a listener of its partitions' leadership. ``loops`` is how many ask."""
+    """The comparisons of one broker; a listener of its partitions' leadership."""
 
     partitions: Callable[[], list[Partition]]
     ports: QuestionPorts
     loops: int = LOOPS
+    """Each partition belongs to one of them."""
     _arrived: list[Signal] = field(init=False)
-    _told: dict[TopicPartition, str] = field(default_factory=dict)
+    """One for each loop: a partition of its share has begun to be led."""
+    _reported: dict[TopicPartition, str] = field(default_factory=dict)
+    """Waiting partitions whose comparison failed, and the reason in the log."""
     _is_ours: bool = False
+    """Whether the store was seen to be this cluster's. Its owner never changes."""
 
     def __post_init__(self) -> None:
         self._arrived = [Signal() for _ in range(self.loops)]
@@ -86,15 +90,15 @@ class HistoryQuestions:
         self._arrived[self._share_of(topic_partition)].give()
 
     def ceased_leading(self, topic_partition: TopicPartition, _: LeaderEpoch) -> None:
-        self._told.pop(topic_partition, None)
+        self._reported.pop(topic_partition, None)
 
     def loop(self, number: int) -> Loop:
-        """The questions of every ``loops``-th partition, for ever."""
+        """Compare the partitions of share ``number``, for ever."""
         while True:
             waiting = [
-                one
-                for one in self.partitions()
-                if one.awaits_history and self._share_of(one.topic_partition) == number
+                partition
+                for partition in self.partitions()
+                if partition.awaits_history and self._share_of(partition.topic_partition) == number
             ]
             if not waiting:
                 yield Await(self._arrived[number])
@@ -109,7 +113,7 @@ class HistoryQuestions:
         return hash(topic_partition) % self.loops
 
     def _ask(self, partition: Partition) -> None:
-        leader_epoch = partition.leader_epoch  # before the log is looked at, or of a later one
+        leader_epoch = partition.leader_epoch  # read before the log, so that a later log is not taken for it
         own, head = partition.inspect(_own_log), None
         if own is None:
             return
@@ -119,11 +123,11 @@ class HistoryQuestions:
             head = None if stored is None else stored.head
             beginning = None if head is None else self._compare(remote, head, own)
         except (OSError, SparklogError) as error:
-            self._tell(partition, _share(leader_epoch, head, own, error))
+            self._report(partition, _share(leader_epoch, head, own, error))
             return
         if not partition.on_history(leader_epoch, beginning):
-            return
-        self._told.pop(partition.topic_partition, None)
+            return  # another role since
+        self._reported.pop(partition.topic_partition, None)
         if beginning is not None:
             logger.warning(
                 "%s: its disks have lost records. The log begins anew at offset %d, where its history in the "
@@ -135,7 +139,7 @@ class HistoryQuestions:
             )
 
     def _compare(self, remote: RemotePartition, head: Head, own: _OwnLog) -> Beginning | None:
-        """Where the log begins anew; None if it lacks nothing."""
+        """The state in which the log begins anew; None if it lacks nothing."""
         end = head.end_offset
         if end is None or end <= own.start_offset:
             return None
@@ -144,7 +148,7 @@ class HistoryQuestions:
         lineage = Lineage(last.leader_epoch, end)
         epochs = read_state(store, remote, last).epochs
         if lineage.needs_epochs(own.epochs):
-            lineage = Lineage(last.leader_epoch, end, tuple(one for one in epochs if one[1] < end))
+            lineage = Lineage(last.leader_epoch, end, tuple(epoch for epoch in epochs if epoch[1] < end))
         if not must_begin_anew(
             lineage, own.epochs, log_start_offset=own.start_offset, log_end_offset=own.end_offset
         ):
@@ -153,7 +157,7 @@ class HistoryQuestions:
         return begin_anew(end, max(own.start_offset, head.start_offset), epochs, producers)
 
     def _store(self, head: Head) -> RemoteStore:
-        """The store of this history. SparklogError if it is another, or another cluster's."""
+        """The store of this history. SparklogError if the broker has another store, or another cluster's."""
         store = self.ports.store
         if store is None or head.url != self.ports.url:
             configured = f"remote.log.storage.url={self.ports.url}" if self.ports.url else "no store is set"
@@ -168,11 +172,11 @@ class HistoryQuestions:
             self._is_ours = True
         return store
 
-    def _tell(self, partition: Partition, share: StoreShare) -> None:
+    def _report(self, partition: Partition, share: StoreShare) -> None:
         name = partition.topic_partition
         partition.note_store_share(share)
-        if self._told.get(name) != share.trouble:
-            self._told[name] = share.trouble
+        if self._reported.get(name) != share.trouble:
+            self._reported[name] = share.trouble
             logger.error(
                 "%s: %s. Bring the store back; or give up what is in it and not in this log, with `sparklog "
                 "elect-leaders --unclean --without-store`",
@@ -182,7 +186,7 @@ class HistoryQuestions:
 
 
 def _share(leader_epoch: int, head: Head | None, own: _OwnLog, error: Exception) -> StoreShare:
-    """What is known of the history that the leader waits for."""
+    """The known part of the history that the leader waits for, with the error."""
     trouble = (
         f"its leader, whose log ends at {own.end_offset}, serves nobody until that was compared with its "
         f"history in the remote store: {error}"

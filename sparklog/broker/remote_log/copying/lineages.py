@@ -1,8 +1,8 @@
 """Ends of histories of a broker's partitions, with their leader epochs, for ``core.remote_log.lineage``.
 
-The ``.state`` object of a history's last segment is read only by a log that lacks the leader epoch of that
-copy: that of a new leader, once, and that of a follower while nothing is written. An object that cannot be
-read raises; then nothing is cut, copied or deleted.
+Only a log that lacks the leader epoch of the last copy needs the ``.state`` object of the last segment: a new
+leader's, once, and a follower's as long as nothing is written. An object that cannot be read raises, so that
+nothing is cut, copied or deleted.
 """
 
 from dataclasses import dataclass, field, replace
@@ -19,28 +19,31 @@ from sparklog.remote.store import RemoteStore
 
 @dataclass(slots=True)
 class Lineages:
-    """Remembers of each partition the last segment, and what it knows of it."""
+    """The lineages of partitions, by their last segments."""
 
     _known: dict[tuple[TopicId, int], tuple[RemoteSegment, Lineage]] = field(default_factory=dict)
+    """The last segment of each partition's history as of the last call, and its lineage."""
 
     def of(self, store: RemoteStore, remote: RemotePartition, head: Head, own: EpochHistory) -> Lineage:
         """The lineage of a head with segments, for a log with the epochs ``own``."""
         key = (remote.topic_id, remote.partition)
         segment, lineage = self._known.get(key, (None, None))
-        last = head.places[-1]
+        last = head.entries[-1]
         if isinstance(last, PageRef) or last != segment or lineage is None:
             segment = read_page(store, remote, last)[-1] if isinstance(last, PageRef) else last
             lineage = Lineage(segment.leader_epoch, segment.end_offset)
         if lineage.needs_epochs(own):
             data = store.read(remote.object_name(segment, "state"), 0, segment.state_bytes)
             epochs = parse_state(segment, data).epochs
-            # Of a segment that was cut, the object knows what was behind it.
-            lineage = replace(lineage, epochs=tuple(one for one in epochs if one[1] < segment.end_offset))
+            # The object of a segment that was cut also has the epochs after the cut.
+            lineage = replace(
+                lineage, epochs=tuple(epoch for epoch in epochs if epoch[1] < segment.end_offset)
+            )
         self._known[key] = (segment, lineage)
         return lineage
 
 
 def read_page(store: RemoteStore, remote: RemotePartition, page: PageRef) -> tuple[RemoteSegment, ...]:
-    """Its segments; ManifestError if it is not the page of which the head speaks."""
+    """The segments of a page; ManifestError if the object is not the page that the head refers to."""
     name = remote.page_name(page.base_offset, page.page_id)
     return parse_page(remote, page, store.read(name, 0, page.object_bytes))

@@ -1,7 +1,7 @@
-"""Reads a sealed part of a partition's log for a copy: batches, and the state at its end.
+"""Reads a sealed part of a partition's log for a copy: its batches, and the state at its end.
 
 Positions are looked up under the partition's lock, a megabyte at a time; bytes are read without it. The part
-is below the last stable offset, so nothing truncates it; but retention may remove it, and then the copy ends.
+is below the last stable offset, so it is never truncated. If retention removes it, the copy ends.
 """
 
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from typing import Final
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.producers.producer_state import CorruptSnapshot, ProducerStates
 from sparklog.core.producers.transactions import AbortedTransaction
+from sparklog.core.remote_log.reach import LogReach, OffsetRange, SealedSegment
 from sparklog.core.remote_log.state_object import SegmentState
-from sparklog.core.remote_log.tier import LogReach, OffsetRange, SealedSegment
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.model.errors import CorruptBatch, SparklogError
 from sparklog.model.parts import read_parts
@@ -33,7 +33,7 @@ class LogChanged(SparklogError):  # noqa: N818 (no error: the log changed, and i
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """What is decided by, taken under the log's lock."""
+    """The facts of a log that the copier decides by, taken under the partition's lock."""
 
     sealed: tuple[SealedSegment, ...]
     reach: LogReach
@@ -43,24 +43,24 @@ class LogFacts:
 
 
 def facts_of(log: Log, high_watermark: int) -> LogFacts | None:
-    """None if nothing of the log is to be in a store, or it is damaged."""
+    """The facts; None for a damaged log, and for one that is not to be in a store."""
     if not log.config.remote_storage or log.corruption is not None:
         return None
     unstable = log.producers.transactions.first_unstable(high_watermark)
     return LogFacts(
         tuple(
             SealedSegment(
-                _first_offset(log, one),
-                one.end_offset,
-                -1 if one.max_timestamp is None else one.max_timestamp[0],
-                one.size_bytes,
+                _first_offset(log, segment),
+                segment.end_offset,
+                -1 if segment.max_timestamp is None else segment.max_timestamp[0],
+                segment.size_bytes,
             )
-            for one in log.segments[:-1]
+            for segment in log.segments[:-1]
         ),
         LogReach(
             log.log_start_offset,
             log.local_start_offset,
-            # A transaction may begin above the high watermark; what is there may yet be lost.
+            # A transaction may begin above the high watermark, where records may yet be lost.
             high_watermark if unstable is None else min(unstable, high_watermark),
             log.epochs.entries[0].start_offset if log.epochs.entries else None,
         ),
@@ -82,11 +82,12 @@ def _first_offset(log: Log, segment: Segment) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SegmentSource:
-    """``offsets`` of the log of ``partition``. LogChanged once the log no longer has them."""
+    """The batches of ``offsets`` of a partition. LogChanged once the log no longer has them."""
 
     partition: Partition
     offsets: OffsetRange
     aborted: tuple[AbortedTransaction, ...]
+    """The aborted transactions with a record or a marker in ``offsets``."""
 
     @classmethod
     def of(cls, partition: Partition, offsets: OffsetRange) -> "SegmentSource":
@@ -118,7 +119,7 @@ class SegmentSource:
 
     def _read(self, offset: int) -> LogRead:
         def look(log: Log, _: int) -> LogRead | None:
-            # A batch that the log's start is in the middle of is read by that start.
+            # The log's start may be in the middle of a batch, which is then found by that start.
             start = max(offset, log.local_start_offset)
             return log.read(start, CHUNK_BYTES, self.offsets.end_offset, at_least_one_batch=True)
 
@@ -129,9 +130,9 @@ class SegmentSource:
 
     def _is_aborted(self, header: BatchHeader) -> bool:
         return header.is_transactional and any(
-            one.producer_id == header.producer_id
-            and one.first_offset <= header.base_offset <= one.last_offset
-            for one in self.aborted
+            transaction.producer_id == header.producer_id
+            and transaction.first_offset <= header.base_offset <= transaction.last_offset
+            for transaction in self.aborted
         )
 
     def state(self, now_ms: int) -> SegmentState:
@@ -143,14 +144,14 @@ class SegmentSource:
 
     def _state(self, log: Log, _: int, *, now_ms: int) -> SegmentState:
         end = self.offsets.end_offset
-        epochs = ((int(one.epoch), int(one.start_offset)) for one in log.epochs.entries)
+        epochs = ((int(entry.epoch), int(entry.start_offset)) for entry in log.epochs.entries)
         return SegmentState(
-            tuple(one for one in epochs if one[1] < end), self.aborted, _producers_at(log, end, now_ms)
+            tuple(epoch for epoch in epochs if epoch[1] < end), self.aborted, _producers_at(log, end, now_ms)
         )
 
 
 def _producers_at(log: Log, end_offset: int, now_ms: int) -> bytes:
-    """A snapshot of the producers at ``end_offset``: the file of the roll, or made again from the batches."""
+    """A snapshot of the producers at ``end_offset``: the file of that roll, or a new one from the batches."""
     snapshots = Snapshots(log.disk, log.directory)
     if end_offset in snapshots.offsets:
         data = log.disk.read(snapshots.path(end_offset))

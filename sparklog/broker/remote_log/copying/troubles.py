@@ -1,8 +1,8 @@
-"""What is wrong with the history of one partition, and keeps no other waiting.
+"""Troubles of one partition's history, which keep no other partition waiting.
 
-An object that is gone, cut or damaged, or a head that cannot be read, is in the log once, with its remedy,
-for as long as it stays the same; the metric counts the partitions. A store or a ZooKeeper that does not
-answer is no trouble of a partition: what would be tried for the others would wait as long.
+An object that is gone, cut or damaged, or a head that cannot be read, is logged once with its remedy, until
+that changes; a metric counts the partitions. A store or a ZooKeeper that does not answer is not a partition's
+trouble, because the other partitions would wait as long.
 """
 
 import logging
@@ -21,30 +21,37 @@ logger = logging.getLogger(__name__)
 class Troubles:
     """The troubles of the partitions that are led here, in one kind of work."""
 
-    _told: dict[TopicPartition, str] = field(default_factory=dict)
+    _reported: dict[TopicPartition, str] = field(default_factory=dict)
+    """The errors in the log: of partitions whose last block failed."""
 
     @property
     def partitions(self) -> set[TopicPartition]:
-        return set(self._told)
+        return set(self._reported)
 
-    def told(self, topic_partition: TopicPartition) -> str:
-        """What is wrong with this partition; empty if nothing is."""
-        return self._told.get(topic_partition, "")
+    def reported(self, topic_partition: TopicPartition) -> str:
+        """The trouble of this partition in words; empty if it has none."""
+        return self._reported.get(topic_partition, "")
 
     def forget_all_but(self, led: Collection[TopicPartition]) -> None:
-        """What is led elsewhere now, or deleted, is no trouble here any more."""
-        self._told = {one: told for one, told in self._told.items() if one in led}
+        """Forget partitions that are led elsewhere by now, or deleted."""
+        self._reported = {
+            topic_partition: text
+            for topic_partition, text in self._reported.items()
+            if topic_partition in led
+        }
 
     @contextmanager
     def of(self, topic_partition: TopicPartition) -> Iterator[None]:
-        """Whatever of its history turns out to be gone or damaged within the block ends the block alone."""
+        """A block of work for one partition. A gone or damaged object of it ends the block, and raises
+        nothing.
+        """
         try:
             yield
         except (ManifestError, RemoteStoreError) as error:
             if not is_of_one_object(error):
-                raise
-            if self._told.get(topic_partition) != str(error):
-                self._told[topic_partition] = str(error)
+                raise  # the store itself: it fails for every partition
+            if self._reported.get(topic_partition) != str(error):
+                self._reported[topic_partition] = str(error)
                 logger.error(
                     "%s: nothing of its history in the store is copied or deleted until this is mended: %s. "
                     "Put back what is gone or damaged from a backup, or delete the topic",
@@ -52,9 +59,9 @@ class Troubles:
                     error,
                 )
         else:
-            self._told.pop(topic_partition, None)
+            self._reported.pop(topic_partition, None)
 
 
 def is_of_one_object(error: ManifestError | RemoteStoreError) -> bool:
-    """Whether an object is gone or damaged, and the store itself may be well."""
+    """Whether one object is gone or damaged, while the store itself may be well."""
     return isinstance(error, ManifestError) or error.failure in (Failure.MISSING, Failure.SHORT)

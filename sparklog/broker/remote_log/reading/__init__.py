@@ -1,5 +1,5 @@
-"""Reading records that are in a remote store only.
+"""Reads of records that are in a remote store alone.
 
-``reader.HistoryReader`` answers fetches, from memory or by threads of its own; ``runs`` is that memory;
-``segments.StoredSegments`` takes batches out of the objects of a store.
+``reader.HistoryReader`` answers fetches, from the memory of ``runs`` or on threads of its own.
+``segments.StoredSegments`` takes batches out of a store's objects.
 """

@@ -1,12 +1,11 @@
-"""Reads of a remote store on threads of their own, so that a slow object holds up nothing else.
+"""Reads of a remote store on threads of their own, so that a slow object delays nothing else.
 
-One read of a place is under way at a time: fetches that ask for the same place wait for the same answer. A
-consumer that has got half of what was read makes the reader fetch what follows (read-ahead). With too many
-reads under way a new one is refused silently: its fetch is answered empty when its time is over, and asks
-again.
+Fetches of the same offset of a log share one read. A consumer that has half of a run makes the reader read
+the next run ahead. With too many reads in progress a new one is refused silently: its fetch is answered empty
+when its time is over, and the client repeats it.
 
-A store that fails answers KAFKA_STORAGE_ERROR for that range, and the log names the object. Other ranges are
-served on.
+A read that fails answers KAFKA_STORAGE_ERROR for its range, and the log names the object. Other ranges are
+served.
 """
 
 import logging
@@ -23,7 +22,7 @@ from sparklog.model.ports import Executor, Guard
 logger = logging.getLogger(__name__)
 
 RUN_BYTES: Final = 4_194_304
-"""Read at a time, if less is asked for."""
+"""Bytes of one read, if the fetch wants fewer."""
 
 Answer = Callable[[HistoryRead], None]
 Waiting = list[tuple[HistoryRange, Answer]]
@@ -33,29 +32,30 @@ class HistorySource(Protocol):
     """The batches of logs in a remote store."""
 
     def run_from(self, wanted: HistoryRange, offset: int, size: int) -> Run | None:
-        """About ``size`` bytes of batches of that log, the first of which holds ``offset``; blocks. None if
-        the log has none from there up to the end of ``wanted``: unclean elections lost them.
+        """About ``size`` bytes of batches, the first of which has ``offset``; blocks. None if unclean
+        elections lost all batches from there up to the end of ``wanted``.
 
-        A batch that cannot be read ends the run. SparklogError, with the object's name, if that is the first.
+        A batch that cannot be read ends the run. If it is the first one: SparklogError with the object's
+        name.
         """
 
     def first_of_time(self, wanted: HistoryTime) -> tuple[int, int] | None:
-        """Offset and timestamp of the record; None if no record in the range is that late. Blocks.
+        """Offset and timestamp of the first record of that time or later; None if the range has none. Blocks.
 
-        SparklogError, with the object's name, if a batch on the way cannot be read.
+        SparklogError with the object's name for a batch that cannot be read.
         """
 
 
 @dataclass(slots=True)
 class Counts:
-    """What the metrics tell."""
+    """Counts for the metrics, since the broker's start."""
 
     requests: int = 0
     """Reads of the store."""
     bytes_read: int = 0
     errors: int = 0
     refused: int = 0
-    """Reads that were not begun, because too many were under way."""
+    """Reads that were not begun, because too many were in progress."""
 
 
 @dataclass(slots=True)
@@ -67,17 +67,18 @@ class HistoryReader:
     guard: Guard
     cache: RunCache
     pending_max: int
-    """Reads that may be under way or wait for a thread."""
+    """Most reads in progress, those that wait for a thread included; as many searches are on top."""
     suspect: Callable[[TopicPartition], None]
-    """Is told of each partition of which a read has failed; any thread calls it."""
+    """Takes each partition of which a read has failed; any thread calls it."""
     counts: Counts = field(default_factory=Counts)
     _waiting: dict[tuple[Log, int], Waiting] = field(default_factory=dict)
-    """By log and offset: who waits for the read that is under way."""
+    """Reads in progress, by log and offset, with the fetches that wait for each; none for a read-ahead."""
     _searches: int = 0
+    """Searches for a time in progress, at most ``pending_max``."""
     _is_closed: bool = False
 
     def close(self) -> None:
-        """Answer what waits for a thread with an error, and read nothing more."""
+        """Read nothing more. Reads that wait for a thread are answered with an error."""
         self._is_closed = True
 
     def read(self, wanted: HistoryRange, answer: Answer) -> None:
@@ -86,6 +87,7 @@ class HistoryReader:
         ahead: int | None = None
         with self.guard:
             run = self.cache.find(log, wanted.fetch_offset)
+            # An unclean election may have replaced the batches in memory.
             if run is not None and not run.is_of(wanted, wanted.fetch_offset):
                 self.cache.forget(log, run)
                 run = None
@@ -99,11 +101,11 @@ class HistoryReader:
             offset = wanted.fetch_offset if ahead is None else ahead
             size = RUN_BYTES if ahead is not None else max(RUN_BYTES, wanted.max_bytes)
             self.executor.submit(lambda: self._run(wanted, offset, size))
-        if run is not None:
+        if run is not None:  # outside the guard, which an answer may need
             answer(read)
 
     def find(self, wanted: HistoryTime, answer: Callable[[HistoryFound], None]) -> None:
-        """See ``waiting.history_fetches.History``. Searches are rare, and nothing of them is kept."""
+        """See ``waiting.history_fetches.History``. Searches are rare, so their results are not kept."""
         with self.guard:
             if self._searches >= self.pending_max:
                 self.counts.refused += 1
@@ -132,7 +134,7 @@ class HistoryReader:
             answer(result)
 
     def _begin(self, log: Log, offset: int, waiting: Waiting) -> bool:
-        """Whether a new read must begin at ``offset``; else ``waiting`` joins the one that is under way."""
+        """Whether a new read must begin at ``offset``; if not, ``waiting`` joins the one in progress."""
         known = self._waiting.get((log, offset))
         if known is not None:
             known += waiting
@@ -144,14 +146,14 @@ class HistoryReader:
         return True
 
     def _ahead(self, log: Log, run: Run, read: HistoryRead, wanted: HistoryRange) -> int | None:
-        """Where to read ahead, now that a consumer got ``read`` of ``run``; None if it has time."""
+        """The offset to read ahead from, after a consumer got ``read`` of ``run``; None if not yet."""
         half = run.first_offset + (run.next_offset - run.first_offset) // 2
         if read.next_offset < half or run.next_offset >= wanted.end_offset:
             return None
         return None if self.cache.find(log, run.next_offset) else run.next_offset
 
     def _run(self, wanted: HistoryRange, offset: int, size: int) -> None:
-        """On a reader's thread: read, keep, and answer all who wait."""
+        """Read, keep, and answer all waiting fetches; on a reader's thread."""
         log = (wanted.topic_id, wanted.topic_partition.partition)
         run: Run | None = None
         is_read = False
@@ -178,7 +180,7 @@ class HistoryReader:
             for asked, answer in waiting:
                 if run is not None:
                     answer(run.cut(asked))
-                elif is_read:
+                elif is_read:  # a hole up to the end of the range
                     answer(HistoryRead(ErrorCode.none, next_offset=wanted.end_offset))
                 else:
                     answer(HistoryRead(ErrorCode.kafka_storage_error))

@@ -1,8 +1,8 @@
-"""Runs of batches that came from a remote store, kept in memory for the next fetch.
+"""Runs of batches from a remote store, kept in memory for the next fetch.
 
-A store answers in tens of milliseconds and gives megabytes for the price of kilobytes. So more is read than
-was asked for, and a consumer that goes on where it stopped finds the next batches here. The bound is
-``remote.log.reader.cache.bytes``; what was used longest ago goes first.
+A store answers in tens of milliseconds, with megabytes as fast as with kilobytes. So a read takes more than
+its fetch wants, and a consumer that reads on finds the next batches here. The bound is
+``remote.log.reader.cache.bytes``; the run that was used longest ago is dropped first.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -16,7 +16,7 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicId
 
 BATCH_BYTES: Final = 100
-"""Memory for the places of one batch, about."""
+"""Memory of a batch's offset, position and epoch, roughly."""
 
 Log = tuple[TopicId, int]
 """A topic's id and a partition's number."""
@@ -24,10 +24,10 @@ Log = tuple[TopicId, int]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Batches one after the other: every record from ``first_offset`` up to ``next_offset``, exclusive.
+    """Consecutive batches: every record from ``first_offset`` up to, not including, ``next_offset``.
 
-    Of the nth batch ``last_offsets`` has its last offset, ``ends`` its end in ``data``, and ``leader_epochs``
-    who wrote it. ``aborted``: the aborted transactions with records among them.
+    The nth batch has its last offset in ``last_offsets``, its end in ``data`` in ``ends``, and its leader
+    epoch in ``leader_epochs``. ``aborted``: the aborted transactions with records among them.
     """
 
     first_offset: int
@@ -46,9 +46,10 @@ class Run:
         return len(self.data) + BATCH_BYTES * len(self.ends)
 
     def is_of(self, wanted: HistoryRange, offset: int) -> bool:
-        """Whether the batch with ``offset`` is of the log as it is now, and of none that an unclean election
-        has lost. Two logs with the same leader epoch at an offset have the same records up to there.
+        """Whether the batch with ``offset`` is of the log as it is now, not of one that was lost in an
+        unclean election.
         """
+        # Logs with the same leader epoch at an offset have the same records up to there.
         nth = bisect_left(self.last_offsets, offset)
         entry = bisect_right(wanted.epochs, self.last_offsets[nth], key=lambda one: one.start_offset)
         return not entry or wanted.epochs[entry - 1].epoch == self.leader_epochs[nth]
@@ -58,7 +59,7 @@ class Run:
         first = bisect_left(self.last_offsets, wanted.fetch_offset)
         start = self.ends[first - 1] if first else 0
         last = bisect_right(self.ends, start + wanted.max_bytes)
-        if last == first and wanted.at_least_one_batch:
+        if last == first and wanted.at_least_one_batch:  # or a large batch would stop its reader
             last += 1
         last = min(last, bisect_left(self.last_offsets, wanted.end_offset))
         while last > first and not self.is_of(wanted, self.last_offsets[last - 1]):
@@ -68,11 +69,11 @@ class Run:
         data = memoryview(self.data)[start : self.ends[last - 1]]
         next_offset = self.last_offsets[last - 1] + 1
         aborted = tuple(
-            one
-            for one in self.aborted
+            transaction
+            for transaction in self.aborted
             if wanted.leaves_out_aborted
-            and one.first_offset < next_offset
-            and one.last_offset >= wanted.fetch_offset
+            and transaction.first_offset < next_offset
+            and transaction.last_offset >= wanted.fetch_offset
         )
         return HistoryRead(ErrorCode.none, (data,), len(data), next_offset, aborted)
 
@@ -99,9 +100,7 @@ class RunCache:
         return run
 
     def add(self, log: Log, run: Run) -> None:
-        """Keep ``run``, and forget what has no room beside it. One that is larger than all room is not
-        kept.
-        """
+        """Keep ``run``, and drop runs until all have room. A run that is larger than all room is not kept."""
         if run.memory_bytes > self._bytes_max:
             return
         self._forget(log, run.first_offset)
@@ -113,7 +112,7 @@ class RunCache:
             self._forget(oldest_log, start)
 
     def forget(self, log: Log, run: Run) -> None:
-        """A run that is of no use any more."""
+        """Drop a run."""
         self._forget(log, run.first_offset)
 
     def _forget(self, log: Log, first_offset: int) -> None:

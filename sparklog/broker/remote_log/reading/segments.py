@@ -1,11 +1,11 @@
 """The batches of remote segments, byte for byte, in a few large reads of a store.
 
-A segment's index lies at the end of its ``.rest`` object and is read once; the indexes of the segments that
-were used last are kept. A run of batches then takes one read of ``.rest``, and one of ``.arrow`` for each
-stretch of bodies that lie close together. Every batch is compared with its CRC.
+A segment's index is at the end of its ``.rest`` object and is read once; the indexes that were used last are
+kept. A run of batches then takes one read of ``.rest``, and one of ``.arrow`` for each stretch of bodies that
+lie close together. Every batch is compared with its CRC.
 
-An error names the object. A batch that is damaged, or cut off, ends a run; only when it is
-the first of a run it is an error, so that everything before and after it can be read.
+A damaged or incomplete batch ends the run before it. It is an error, with the object's name, only as the
+first of a run, so that everything before and after it can be read.
 """
 
 import logging
@@ -22,38 +22,38 @@ from sparklog.model.errors import CorruptBatch, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.model.ports import Guard
 from sparklog.records.envelope import parse_header
-from sparklog.records.remote_segment.rest_object import Entry, Place, nth_with, open_rest_object, rebuild
+from sparklog.records.remote_segment.rest_object import Entry, StoredIn, nth_with, open_rest_object, rebuild
 from sparklog.remote.store import RemoteStore, RemoteStoreError
 from sparklog.storage.segment_search import first_record_from
 
 logger = logging.getLogger(__name__)
 
 ENTRIES_KEPT_MAX: Final = 100_000
-"""Places of batches in memory, of all indexes that are kept: some 30 MB."""
+"""Entries of all indexes that are kept: some 30 MB."""
 
 GAP_BYTES_MAX: Final = 262_144
-"""Bytes between two bodies that are read and thrown away, rather than asking the store twice."""
+"""Most bytes between two bodies that are read and dropped, because a second request would take longer."""
 
 Read = Callable[[int, int], bytes]
 
 
 class HistoryMissing(SparklogError):  # noqa: N818 (the field's word for the thing itself)
-    """An offset that is in no remote segment, although the log says that it is not on disk either."""
+    """An offset is in no remote segment, although it is not on the log's disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryCut:
-    """The end of a history that the leader of this epoch cut: an unclean election lost what was behind."""
+    """The end of a history that a leader of this epoch cut: an unclean election lost the records after it."""
 
     leader_epoch: int
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSegment:
-    """A remote segment: where its objects are, and what it has. ``arrow_name`` is empty for a raw one.
+    """A remote segment with the names of its objects. ``arrow_name`` is empty for a raw segment.
 
-    ``end_offset`` is exclusive; its objects may have batches behind that, which are in no log any more.
-    ``aborted``: the aborted transactions with records in it.
+    ``end_offset`` is exclusive. The objects may have batches after it, which are in no log any more.
+    ``aborted``: the aborted transactions with records in the segment.
     """
 
     base_offset: int
@@ -65,15 +65,15 @@ class StoredSegment:
 
 
 class Catalog(Protocol):
-    """Which segments a log has in the store."""
+    """The segments that logs have in the store."""
 
     def segment_for(
         self, topic_id: TopicId, topic_partition: TopicPartition, offset: int, *, is_fresh: bool = False
     ) -> StoredSegment | HistoryCut:
-        """The segment that has ``offset``, or the first one behind it; may block. HistoryCut if there is
-        none, because the history was cut before that; else HistoryMissing.
+        """The segment that has ``offset``, or the first one after it; may block. Without one HistoryCut if
+        the history was cut before ``offset``, otherwise HistoryMissing is raised.
 
-        ``is_fresh``: whether it must be what the manifest says now; else it may be what it said a moment ago.
+        ``is_fresh``: whether the manifest is read now; otherwise one that was read a moment ago will do.
         """
 
     def segments_from_time(
@@ -84,13 +84,16 @@ class Catalog(Protocol):
 
 @dataclass(slots=True)
 class StoredSegments:
-    """A ``HistorySource`` over a store and its catalog. May be used by several threads."""
+    """The ``HistorySource`` over a store and its catalog; for any number of threads."""
 
     store: RemoteStore
     catalog: Catalog
     guard: Guard
+    """Protects the indexes and their count; never held while the store is read."""
     _indexes: OrderedDict[str, list[Entry]] = field(default_factory=OrderedDict)
+    """By the name of the ``.rest`` object, the one used longest ago first."""
     _entry_count: int = 0
+    """Entries of all ``_indexes``."""
 
     def run_from(self, wanted: HistoryRange, offset: int, size: int) -> Run | None:
         """See ``HistorySource``."""
@@ -102,13 +105,13 @@ class StoredSegments:
                 _refuse_later(segment, wanted, offset)
                 return None
             name = segment.rest_name
-            if segment.base_offset >= wanted.end_offset:
+            if segment.base_offset >= wanted.end_offset:  # a hole up to the end, if the manifest is of now
                 if is_fresh:
                     return None
                 continue
             run = self._run_of(segment, offset, size)
             if run.is_of(wanted, offset):
-                return run
+                return run  # else the manifest may be older than the election that replaced the segment
         raise HistoryMissing(
             f"{name} has another leader epoch at offset {offset} than the log: it is of a log "
             "that an unclean election has replaced"
@@ -128,7 +131,8 @@ class StoredSegments:
         except RemoteStoreError:
             if len(chosen) == 1:
                 raise
-            batches = self._batches(segment, chosen[:1])  # an object may have been cut behind it
+            # The objects may have been cut after the first batch; then that one can still be read.
+            batches = self._batches(segment, chosen[:1])
         return _run(chosen[: len(batches)], batches, segment.aborted)
 
     def first_of_time(self, wanted: HistoryTime) -> tuple[int, int] | None:
@@ -150,7 +154,7 @@ class StoredSegments:
         return None
 
     def _entries(self, segment: StoredSegment) -> list[Entry]:
-        """The places of the batches that are in the log."""
+        """The index entries of the batches that are in the log."""
         entries = self._index(segment)
         return entries[: bisect_left(entries, segment.end_offset, key=lambda entry: entry.base_offset)]
 
@@ -174,7 +178,7 @@ class StoredSegments:
 
 
 def index_of(store: RemoteStore, segment: StoredSegment) -> list[Entry]:
-    """The places of all batches in a segment's objects; CorruptBatch with the object if it is damaged."""
+    """The entries of all batches in a segment's objects; CorruptBatch with the object's name if damaged."""
     try:
         return open_rest_object(_reads(store, segment.rest_name), segment.rest_size)[1]
     except CorruptBatch as error:
@@ -184,8 +188,8 @@ def index_of(store: RemoteStore, segment: StoredSegment) -> list[Entry]:
 def batches_in(
     store: RemoteStore, segment: StoredSegment, entries: Sequence[Entry], size: int
 ) -> Iterator[bytes]:
-    """The batches of these places, about ``size`` bytes of them in memory at a time; CorruptBatch at the
-    first that is damaged.
+    """The batches of these entries, about ``size`` bytes in memory at a time; CorruptBatch at the first
+    damaged one.
     """
     done = 0
     while done < len(entries):
@@ -195,9 +199,9 @@ def batches_in(
 
 
 def _batches(store: RemoteStore, segment: StoredSegment, chosen: Sequence[Entry]) -> list[bytes]:
-    """The batches up to the first that is damaged; CorruptBatch if that is the first of all."""
+    """The batches up to the first damaged one; CorruptBatch if no batch precedes it."""
     parts = [(entry.position, entry.length) for entry in chosen]
-    bodies = [(one.body_position, one.body_length) for one in chosen if one.place == Place.SPLIT]
+    bodies = [(entry.body_position, entry.body_length) for entry in chosen if entry.place == StoredIn.SPLIT]
     rest = _Stretches(_reads(store, segment.rest_name), parts)
     arrow = _Stretches(_reads(store, segment.arrow_name), bodies)
     batches: list[bytes] = []
@@ -226,7 +230,7 @@ def _refuse_later(cut: HistoryCut, wanted: HistoryRange, offset: int) -> None:
 
 
 class _Stretches:
-    """Ranges of one object, in growing order, read together where they lie close."""
+    """Ranges of one object, in growing order. Those that lie close together are read at once."""
 
     def __init__(self, read: Read, ranges: Sequence[tuple[int, int]]) -> None:
         self._pieces: list[tuple[int, bytes]] = []
@@ -269,5 +273,9 @@ def _run(entries: Sequence[Entry], batches: Sequence[bytes], aborted: Sequence[A
         tuple(entry.last_offset for entry in entries),
         tuple(ends),
         tuple(parse_header(batch).leader_epoch for batch in batches),
-        tuple(one for one in aborted if one.first_offset <= last and one.last_offset >= first),
+        tuple(
+            transaction
+            for transaction in aborted
+            if transaction.first_offset <= last and transaction.last_offset >= first
+        ),
     )

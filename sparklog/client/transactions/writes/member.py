@@ -3,8 +3,8 @@
     open --> add, add, ... (before the first batch of each partition) --> finish, once all is acknowledged
                                                                       \\-> withdraw, if the attempt fails
 
-The coordinator aborts a member that is silent for 30 s, so a thread speaks every five. What it hears is told
-by the next call of the member's own thread.
+The coordinator aborts a member that is silent for 30 s, so a thread speaks every five. What it hears is
+reported by the next call of the member's own thread.
 """
 
 import logging

@@ -23,7 +23,7 @@ class DescribeLogDirsRequest:
 
 @dataclass(slots=True, kw_only=True)
 class DescribeLogDirsPartition:
-    """``partition_size`` in bytes; ``offset_lag`` is how far the replica is behind the high watermark."""
+    """``partition_size`` in bytes; ``offset_lag`` is how far the replica lags the high watermark."""
 
     partition_index: int
     partition_size: int

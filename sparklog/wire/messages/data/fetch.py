@@ -58,7 +58,7 @@ class FetchRequest:
 
     ``payload_kinds`` is an extension of ours: the payload kinds, each ``kind << 8 | version``, that this
     client can read; to others everything is served as plain Kafka records. ``with_aborted`` 1, another one:
-    a fetch up to the high watermark is told the aborted transactions too.
+    a fetch up to the high watermark is answered with the aborted transactions too.
     """
 
     API_KEY: ClassVar[int] = 1

@@ -20,7 +20,7 @@ class OpenWriteRequest:
     """``app_id``: of a streaming query, the user's, or of this write alone; the latter is ``is_plain``.
 
     ``run``: one driver's try at the write. ``attempt``: unique in the run. ``producer_id``: what the attempt
-    was told before, -1 for nothing. ``topics``: partitions to be added to those of the member.
+    was answered before, -1 for nothing. ``topics``: partitions to be added to those of the member.
     """
 
     API_KEY: ClassVar[int] = 10_000

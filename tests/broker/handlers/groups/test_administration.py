@@ -5,11 +5,11 @@ import pytest
 from sparklog.broker.handlers.groups import delete_groups, describe_groups, list_groups
 from sparklog.core.group.requests import DeleteGroup, DescribeGroup, ListGroups
 from sparklog.core.group.responses import (
-    DeleteGroupResponse,
+    DeleteGroupAnswer,
     DescribedMember,
-    DescribeGroupResponse,
+    DescribeGroupAnswer,
     ListedGroup,
-    ListGroupsResponse,
+    ListGroupsAnswer,
 )
 from sparklog.model.errors import ErrorCode
 from sparklog.wire.messages.groups.delete_groups import DeleteGroupsRequest
@@ -30,8 +30,8 @@ def test_groups_are_described_in_the_order_in_which_they_are_named(handled, vers
     assert exchanged.coordinators.requests == [DescribeGroup(group_id="g"), DescribeGroup(group_id="gone")]
     member = DescribedMember("m", "i", "client", "/10.0.0.9", b"\x01", b"\x02")
     g, gone = exchanged.answer(
-        DescribeGroupResponse(NONE, "g", "Stable", "consumer", "range", (member,)),
-        DescribeGroupResponse(NONE, "gone", "Dead"),
+        DescribeGroupAnswer(NONE, "g", "Stable", "consumer", "range", (member,)),
+        DescribeGroupAnswer(NONE, "gone", "Dead"),
     ).groups
     assert (g.group_id, g.group_state, g.protocol_type, g.protocol_data) == (
         "g",
@@ -59,8 +59,8 @@ def test_the_operations_on_a_group_are_described_if_asked_for(handled, version):
     g, h = (
         handled(describe_groups.handle, request, version)
         .answer(
-            DescribeGroupResponse(NONE, "g", "Empty"),
-            DescribeGroupResponse(ErrorCode.not_coordinator, "h"),
+            DescribeGroupAnswer(NONE, "g", "Empty"),
+            DescribeGroupAnswer(ErrorCode.not_coordinator, "h"),
         )
         .groups
     )
@@ -75,9 +75,9 @@ def test_the_groups_of_all_coordinators_are_listed_together(handled, version):
     assert exchanged.asked == ListGroups(states=frozenset(states.get("states_filter", ())))
     response = exchanged.answer(
         [
-            ListGroupsResponse(NONE, (ListedGroup("g", "consumer", "Stable"),)),
-            ListGroupsResponse(ErrorCode.coordinator_load_in_progress),
-            ListGroupsResponse(NONE, (ListedGroup("h", "", "Empty"),)),
+            ListGroupsAnswer(NONE, (ListedGroup("g", "consumer", "Stable"),)),
+            ListGroupsAnswer(ErrorCode.coordinator_load_in_progress),
+            ListGroupsAnswer(NONE, (ListedGroup("h", "", "Empty"),)),
         ]
     )
     assert response.error_code is ErrorCode.coordinator_load_in_progress
@@ -99,9 +99,7 @@ def test_a_broker_that_coordinates_nothing_lists_no_groups(handled):
 def test_each_group_is_deleted_once_with_its_own_error(handled, version):
     exchanged = handled(delete_groups.handle, DeleteGroupsRequest(groups_names=["g", "h", "g"]), version)
     assert exchanged.coordinators.requests == [DeleteGroup(group_id="g"), DeleteGroup(group_id="h")]
-    results = exchanged.answer(
-        DeleteGroupResponse(ErrorCode.non_empty_group), DeleteGroupResponse(NONE)
-    ).results
+    results = exchanged.answer(DeleteGroupAnswer(ErrorCode.non_empty_group), DeleteGroupAnswer(NONE)).results
     assert [(one.group_id, one.error_code) for one in results] == [
         ("g", ErrorCode.non_empty_group),
         ("h", NONE),

@@ -13,12 +13,12 @@ from sparklog.core.group.requests import (
     SyncGroup,
 )
 from sparklog.core.group.responses import (
-    HeartbeatResponse,
+    HeartbeatAnswer,
     JoinedMember,
-    JoinGroupResponse,
-    LeaveGroupResponse,
+    JoinGroupAnswer,
+    LeaveGroupAnswer,
     LeftMember,
-    SyncGroupResponse,
+    SyncGroupAnswer,
 )
 from sparklog.model.errors import ErrorCode
 from sparklog.wire.messages.groups.heartbeat import HeartbeatRequest
@@ -83,7 +83,7 @@ def test_two_joins_get_different_suffixes_and_a_client_without_id_an_empty_one(h
 
 @pytest.mark.parametrize("version", range(10))
 def test_a_leader_is_answered_with_the_members_of_its_generation(handled, version):
-    joined = JoinGroupResponse(
+    joined = JoinGroupAnswer(
         NONE, "m", 4, "consumer", "range", "m", version >= 9, (JoinedMember("m", None, b"\x01"),)
     )
     response = handled(join_group.handle, join_request(), version).answer(joined)
@@ -96,7 +96,7 @@ def test_a_leader_is_answered_with_the_members_of_its_generation(handled, versio
 
 @pytest.mark.parametrize("version", range(10))
 def test_an_error_of_a_join_has_a_protocol_name_that_its_version_can_carry(handled, version):
-    refused = JoinGroupResponse(ErrorCode.member_id_required, "m-1")
+    refused = JoinGroupAnswer(ErrorCode.member_id_required, "m-1")
     response = handled(join_group.handle, join_request(), version).answer(refused)
     assert (response.error_code, response.member_id) == (ErrorCode.member_id_required, "m-1")
     assert response.protocol_name == (None if version >= 7 else "")
@@ -147,7 +147,7 @@ def test_a_leader_brings_all_assignments_and_gets_its_own(handled, version):
         protocol=protocol.get("protocol_name"),
         assignments=(Assignment("m", b"\x01"),),
     )
-    response = exchanged.answer(SyncGroupResponse(NONE, "consumer", "range", b"\x01"))
+    response = exchanged.answer(SyncGroupAnswer(NONE, "consumer", "range", b"\x01"))
     assert (response.error_code, response.assignment) == (NONE, b"\x01")
     assert response.protocol_name == ("range" if version >= 5 else None)
 
@@ -172,7 +172,7 @@ def test_a_heartbeat_is_passed_on_with_the_error_of_its_coordinator(handled, ver
     assert exchanged.asked == Heartbeat(
         group_id="g", generation_id=4, member_id="m", group_instance_id=instance.get("group_instance_id")
     )
-    answered = exchanged.answer(HeartbeatResponse(ErrorCode.rebalance_in_progress))
+    answered = exchanged.answer(HeartbeatAnswer(ErrorCode.rebalance_in_progress))
     assert answered.error_code is ErrorCode.rebalance_in_progress
 
 
@@ -183,12 +183,12 @@ def test_a_heartbeat_is_passed_on_with_the_error_of_its_coordinator(handled, ver
 @pytest.mark.parametrize(
     ("left", "error"),
     [
-        (LeaveGroupResponse(NONE, (LeftMember("m", None, NONE),)), NONE),
+        (LeaveGroupAnswer(NONE, (LeftMember("m", None, NONE),)), NONE),
         (
-            LeaveGroupResponse(NONE, (LeftMember("m", None, ErrorCode.unknown_member_id),)),
+            LeaveGroupAnswer(NONE, (LeftMember("m", None, ErrorCode.unknown_member_id),)),
             ErrorCode.unknown_member_id,
         ),
-        (LeaveGroupResponse(ErrorCode.not_coordinator), ErrorCode.not_coordinator),
+        (LeaveGroupAnswer(ErrorCode.not_coordinator), ErrorCode.not_coordinator),
     ],
 )
 def test_old_versions_let_one_member_leave_and_have_one_error(handled, version, left, error):
@@ -214,7 +214,7 @@ def test_several_members_leave_with_an_error_for_each(handled, version):
         LeavingMember("", "i"),
     )
     left = (LeftMember("m", None, NONE), LeftMember("", "i", ErrorCode.unknown_member_id))
-    response = exchanged.answer(LeaveGroupResponse(NONE, left))
+    response = exchanged.answer(LeaveGroupAnswer(NONE, left))
     assert response.error_code is NONE
     assert response.members == [
         MemberResponse(member_id="m"),

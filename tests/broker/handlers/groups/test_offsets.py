@@ -6,9 +6,9 @@ from sparklog.broker.handlers.groups import offset_commit, offset_delete, offset
 from sparklog.core.group.requests import OffsetCommit, OffsetDelete, OffsetFetch, OffsetToCommit
 from sparklog.core.group.responses import (
     FetchedOffset,
-    OffsetCommitResponse,
-    OffsetDeleteResponse,
-    OffsetFetchResponse,
+    OffsetCommitAnswer,
+    OffsetDeleteAnswer,
+    OffsetFetchAnswer,
 )
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
@@ -90,14 +90,14 @@ def test_a_commit_of_each_version_carries_what_that_version_has(handled, version
             ),
         ),
     )
-    response = exchanged.answer(OffsetCommitResponse(((T0, ErrorCode.illegal_generation),)))
+    response = exchanged.answer(OffsetCommitAnswer(((T0, ErrorCode.illegal_generation),)))
     assert errors_of(response) == {T0: ErrorCode.illegal_generation}
 
 
 def test_partitions_that_do_not_exist_are_refused_and_the_others_committed(handled):
     exchanged = handled(offset_commit.handle, commit_request(("absent", 0, 1), ("t", 2, 1), ("t", 1, 5)))
     assert exchanged.asked.offsets == (OffsetToCommit(T1, 5, metadata=None),)
-    response = exchanged.answer(OffsetCommitResponse(((T1, NONE),)))
+    response = exchanged.answer(OffsetCommitAnswer(((T1, NONE),)))
     assert errors_of(response) == {ABSENT: UNKNOWN, T2: UNKNOWN, T1: NONE}
     assert [topic.name for topic in response.topics] == ["absent", "t"]
 
@@ -113,7 +113,7 @@ def test_a_commit_of_nothing_that_exists_is_answered_without_the_coordinator(han
 def test_the_last_of_two_commits_of_one_partition_counts(handled):
     exchanged = handled(offset_commit.handle, commit_request(("t", 0, 1), ("t", 1, 2), ("t", 0, 3)))
     assert [(one.topic_partition, one.offset) for one in exchanged.asked.offsets] == [(T0, 3), (T1, 2)]
-    response = exchanged.answer(OffsetCommitResponse(((T0, NONE), (T1, NONE))))
+    response = exchanged.answer(OffsetCommitAnswer(((T0, NONE), (T1, NONE))))
     assert [len(topic.partitions) for topic in response.topics] == [2]
 
 
@@ -126,7 +126,7 @@ def test_metadata_and_group_ids_that_could_not_be_stored_are_refused(handled):
     note = {"committed_metadata": "x" * 32_768}
     exchanged = handled(offset_commit.handle, commit_request(("t", 0, 1, note), ("t", 1, 2)))
     assert [one.topic_partition for one in exchanged.asked.offsets] == [T1]
-    response = exchanged.answer(OffsetCommitResponse(((T1, NONE),)))
+    response = exchanged.answer(OffsetCommitAnswer(((T1, NONE),)))
     assert errors_of(response) == {T0: ErrorCode.offset_metadata_too_large, T1: NONE}
     request = commit_request(("t", 0, 1))
     request.group_id = "g" * 32_768
@@ -150,7 +150,7 @@ def fetch_request(*indexes):
 def test_a_fetch_of_one_group_is_answered_by_partition(handled, version):
     exchanged = handled(offset_fetch.handle, fetch_request(0, 1, 0), version)
     assert exchanged.asked == OffsetFetch(group_id="g", topic_partitions=(T0, T1))
-    response = exchanged.answer(OffsetFetchResponse(NONE, (COMMITTED, MISSING)))
+    response = exchanged.answer(OffsetFetchAnswer(NONE, (COMMITTED, MISSING)))
     (topic,) = response.topics
     committed, missing = topic.partitions
     assert (committed.committed_offset, committed.metadata, committed.error_code) == (42, "note", NONE)
@@ -163,7 +163,7 @@ def test_a_fetch_of_one_group_is_answered_by_partition(handled, version):
 def test_null_topics_ask_for_all_committed_offsets(handled, version):
     exchanged = handled(offset_fetch.handle, OffsetFetchRequest(group_id="g", topics=None), version)
     assert exchanged.asked == OffsetFetch(group_id="g", topic_partitions=None)
-    response = exchanged.answer(OffsetFetchResponse(NONE, (COMMITTED,)))
+    response = exchanged.answer(OffsetFetchAnswer(NONE, (COMMITTED,)))
     assert [len(topic.partitions) for topic in response.topics] == [1]
 
 
@@ -171,7 +171,7 @@ def test_null_topics_ask_for_all_committed_offsets(handled, version):
 @pytest.mark.parametrize("offsets", [(), (FetchedOffset(T0, error=ErrorCode.not_coordinator),)])
 def test_an_error_of_the_group_is_where_the_version_has_room_for_it(handled, version, offsets):
     exchanged = handled(offset_fetch.handle, fetch_request(0), version)
-    response = exchanged.answer(OffsetFetchResponse(ErrorCode.not_coordinator, offsets))
+    response = exchanged.answer(OffsetFetchAnswer(ErrorCode.not_coordinator, offsets))
     if version >= 2:
         assert (response.error_code, response.topics) == (ErrorCode.not_coordinator, [])
     else:
@@ -206,10 +206,10 @@ def test_several_groups_are_answered_in_the_order_of_the_request(handled):
         OffsetFetch(group_id="i", topic_partitions=(T1,), require_stable=True),
     ]
     g, h, i = exchanged.coordinators.replies
-    i(OffsetFetchResponse(ErrorCode.coordinator_load_in_progress, (MISSING,)))
-    g(OffsetFetchResponse(NONE, (COMMITTED,)))
+    i(OffsetFetchAnswer(ErrorCode.coordinator_load_in_progress, (MISSING,)))
+    g(OffsetFetchAnswer(NONE, (COMMITTED,)))
     assert not exchanged.is_answered
-    h(OffsetFetchResponse(NONE, ()))
+    h(OffsetFetchAnswer(NONE, ()))
     groups = exchanged.response.groups
     assert [(group.group_id, group.error_code) for group in groups] == [
         ("g", NONE),
@@ -248,7 +248,7 @@ def delete_request(*partitions):
 def test_offsets_of_partitions_that_exist_are_deleted_and_the_others_refused(handled):
     exchanged = handled(offset_delete.handle, delete_request(T0, ABSENT, T2, T1, T0))
     assert exchanged.asked == OffsetDelete(group_id="g", topic_partitions=(T0, T1))
-    deleted = OffsetDeleteResponse(NONE, ((T0, NONE), (T1, ErrorCode.group_subscribed_to_topic)))
+    deleted = OffsetDeleteAnswer(NONE, ((T0, NONE), (T1, ErrorCode.group_subscribed_to_topic)))
     assert errors_of(exchanged.answer(deleted)) == {
         T0: NONE,
         ABSENT: UNKNOWN,
@@ -260,5 +260,5 @@ def test_offsets_of_partitions_that_exist_are_deleted_and_the_others_refused(han
 def test_an_error_of_the_group_leaves_out_the_partitions(handled):
     exchanged = handled(offset_delete.handle, delete_request(ABSENT))
     assert exchanged.asked.topic_partitions == ()
-    response = exchanged.answer(OffsetDeleteResponse(ErrorCode.group_id_not_found))
+    response = exchanged.answer(OffsetDeleteAnswer(ErrorCode.group_id_not_found))
     assert (response.error_code, response.topics) == (ErrorCode.group_id_not_found, [])

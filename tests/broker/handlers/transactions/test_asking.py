@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from sparklog.broker.handlers.transactions import asking, txn_offset_commit
 from sparklog.core.coordinator.actions import Producer
 from sparklog.core.group.requests import OffsetToCommit, TransactionalOffsetCommit
-from sparklog.core.group.responses import TransactionalCommitResponse
+from sparklog.core.group.responses import TransactionalCommitAnswer
 from sparklog.core.producers.latest_connections import LATE
 from sparklog.core.transaction_coordinator.responses import Answer
 from sparklog.model.errors import ErrorCode
@@ -56,5 +56,5 @@ def test_the_connection_of_a_late_request_is_closed():
 
 def test_a_refusal_is_answered_even_with_the_code_of_a_lost_connection():
     assert asked(Answer(LOST)) == [LOST]
-    (response,) = committed(TransactionalCommitResponse(((T0, LOST),)))
+    (response,) = committed(TransactionalCommitAnswer(((T0, LOST),)))
     assert response.topics[0].partitions[0].error_code is LOST

@@ -57,7 +57,7 @@ def copied(zookeeper: MemoryZooKeeper, store: FaultyStore) -> list[RemoteSegment
     """The segments to which the head leads; each gives its batches and its state back."""
     stored = read_head(zookeeper, QUAKES)
     found: list[RemoteSegment] = []
-    for place in () if stored is None else stored.head.places:
+    for place in () if stored is None else stored.head.entries:
         if isinstance(place, PageRef):
             found += parse_page(
                 QUAKES, place, store.objects[QUAKES.page_name(place.base_offset, place.page_id)]

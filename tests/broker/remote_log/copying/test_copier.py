@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sparklog.broker.remote_log.copying.copier import CopierPorts, RemoteCopier
-from sparklog.broker.remote_log.copying.deletion import TieredDeletion
+from sparklog.broker.remote_log.copying.deletion import RemoteLogDeletion
 from sparklog.broker.remote_log.copying.heads import Leadership, read_head, write_head
 from sparklog.broker.remote_log.copying.segment_source import facts_of
 from sparklog.core.controller.state.znodes import (
@@ -303,11 +303,11 @@ def led_again(harness: Harness, zookeeper: MemoryZooKeeper, end: int, *, epoch: 
     zookeeper.set(state_path(*TP), encode_state(state, ControllerEpoch(1)))
 
 
-def history_of(harness: Harness, zookeeper: MemoryZooKeeper, store: FaultyStore) -> TieredDeletion:
+def history_of(harness: Harness, zookeeper: MemoryZooKeeper, store: FaultyStore) -> RemoteLogDeletion:
     """Of a topic whose disks keep the active segment alone."""
     config = LogConfig(segment_bytes=100, remote_storage=True, local_retention_bytes=0, retention_ms=-1)
     harness.partition.log_guard.configure(config)
-    return TieredDeletion(lambda: [harness.partition], zookeeper, store, SystemClock(), INTERVAL_MS)
+    return RemoteLogDeletion(lambda: [harness.partition], zookeeper, store, SystemClock(), INTERVAL_MS)
 
 
 def one_round(loop: Loop) -> None:

@@ -328,7 +328,7 @@ def test_a_batch_from_behind_a_cut_within_a_segment_is_new_when_it_is_sent_again
     round_of(numbered_log, zookeeper, store, itertools.count(1))
     store.objects[MARK] = CLUSTER.encode().ljust(MARK_BYTES, b"\n")
     head, end = end_of(zookeeper)
-    assert head.places[-1].base_offset < end - 1, "a segment of one batch cannot be cut within"
+    assert head.entries[-1].base_offset < end - 1, "a segment of one batch cannot be cut within"
     stored = read_head(zookeeper, QUAKES)
     assert stored is not None
     cut = head.cut_to(end - 1, leader_epoch=4)

@@ -18,12 +18,12 @@ from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.core.coordinator.actions import StateRecord
 from sparklog.core.coordinator.shard import Phase
 from sparklog.core.group.applied import AppliedState
-from sparklog.core.group.group_shard import GroupShard
+from sparklog.core.group.group_machine import GroupMachine
 from sparklog.core.transaction_coordinator.records import TransactionKey
 from sparklog.core.write_coordinator.records import AgreementKey, HeadKey, MemberKey
 from sparklog.core.write_coordinator.states import AppState
-from sparklog.core.write_coordinator.transaction_state_shard import TransactionStateShard
-from sparklog.core.write_coordinator.write_shard import WriteShard
+from sparklog.core.write_coordinator.transaction_state_machine import TransactionStateMachine
+from sparklog.core.write_coordinator.write_machine import WriteMachine
 from sparklog.model.ids import TopicPartition
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC
 from sparklog.model.parts import read_parts
@@ -163,13 +163,13 @@ class CoordinatorsAreAReplay:
 def _may_end_later(machine: Any, replayed: AppliedState | _States) -> bool:
     """Whether offsets of transactions are open, here or there: a coordinator is told of a marker when its
     writer is answered, which may be later."""
-    is_open = isinstance(machine, GroupShard) and bool(machine.state.applied.pending)
+    is_open = isinstance(machine, GroupMachine) and bool(machine.state.applied.pending)
     return is_open or (isinstance(replayed, AppliedState) and bool(replayed.pending))
 
 
 def _applied(machine: Any) -> dict[Any, Any]:
     """The last record of each key that the machine has applied."""
-    if isinstance(machine, TransactionStateShard):
+    if isinstance(machine, TransactionStateMachine):
         return {
             **{TransactionKey(one): value for one, value in machine.transactions.values.items()},
             **_applied_writes(machine.writes),
@@ -179,7 +179,7 @@ def _applied(machine: Any) -> dict[Any, Any]:
     return applied
 
 
-def _applied_writes(machine: WriteShard) -> dict[Any, Any]:
+def _applied_writes(machine: WriteMachine) -> dict[Any, Any]:
     applied: dict[Any, Any] = {}
     for app in machine.apps.values():
         applied[HeadKey(app.name)] = app.head

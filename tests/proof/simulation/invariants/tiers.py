@@ -128,7 +128,7 @@ class TierRules(Invariant):
         self, truth: PartitionTruth, remote: RemotePartition, found: SeenHead
     ) -> Iterator[RemoteSegment]:
         """Those that are not wholly below the start."""
-        for place in found.head.places:
+        for place in found.head.entries:
             segments: Iterable[RemoteSegment] = (place,) if isinstance(place, RemoteSegment) else ()
             if isinstance(place, PageRef):
                 name = remote.page_name(place.base_offset, place.page_id)
@@ -231,7 +231,7 @@ class TierRules(Invariant):
         sealed = [one for one in leader.log.segments[:-1] if one.end_offset > leader.history_start]
         if sealed and sealed[-1].end_offset > end:
             return f"it is copied up to {end} of {sealed[-1].end_offset}"
-        if seen is not None and seen.head.places and seen.head.start_offset < leader.history_start:
+        if seen is not None and seen.head.entries and seen.head.start_offset < leader.history_start:
             return f"it begins at {leader.history_start}; its head at {seen.head.start_offset}"
         return None
 

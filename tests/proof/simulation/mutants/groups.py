@@ -6,7 +6,7 @@ from typing import Any, Final
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
 from sparklog.core.coordinator.actions import Token
-from sparklog.core.group import commits, group_shard
+from sparklog.core.group import commits, group_machine
 from sparklog.core.group.group import Group
 from sparklog.core.group.membership import member_error
 from sparklog.core.group.requests import GroupRequest, Heartbeat, OffsetCommit
@@ -53,7 +53,7 @@ def _twins_are_not_fenced(switch: Switch) -> None:
 
         return mutated
 
-    switch.method(group_shard, "_answer", answer)
+    switch.method(group_machine, "_answer", answer)
 
 
 GROUPS: Final[tuple[Mutant, ...]] = (

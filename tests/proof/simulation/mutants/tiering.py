@@ -17,8 +17,8 @@ from sparklog.core.controller.state.znodes import state_path
 from sparklog.core.remote_log.copy_steps import CopySegment, Step, WritePage
 from sparklog.core.remote_log.head import Head
 from sparklog.core.remote_log.lineage import Lineage
+from sparklog.core.remote_log.reach import RemoteLog
 from sparklog.core.remote_log.remote_segment import RemotePartition, RemoteSegment
-from sparklog.core.remote_log.tier import Tier
 from sparklog.core.replication.epoch_history import EarlierHistory
 from sparklog.core.replication.follower import Follower
 from sparklog.model.zookeeper import ANY_VERSION, Check, ZooKeeper
@@ -161,10 +161,10 @@ def _disks_do_not_wait_for_the_head(switch: Switch) -> None:
     """Whatever is sealed leaves the disk, as if all of it had been copied."""
 
     def local_start(original: Any) -> Any:
-        def mutated(tier: Head, *arguments: Any, **limits: Any) -> int | None:
-            everything = Tier(tier.start_offset, (replace(tier.tail[-1], end_offset=sys.maxsize),))
+        def mutated(head: Head, *arguments: Any, **limits: Any) -> int | None:
+            everything = RemoteLog(head.start_offset, (replace(head.tail[-1], end_offset=sys.maxsize),))
             limits["shared_end"] = sys.maxsize
-            start: int | None = original(everything if tier.tail else tier, *arguments, **limits)
+            start: int | None = original(everything if head.tail else head, *arguments, **limits)
             return start
 
         return mutated

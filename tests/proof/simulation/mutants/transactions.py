@@ -14,19 +14,19 @@ from sparklog.broker.partition.producer_gate import ProducerGate
 from sparklog.core.coordinator.actions import Action, Reply, StateRecord, Token
 from sparklog.core.coordinator.state_machine import Now
 from sparklog.core.group.applied import AppliedState
-from sparklog.core.group.group_shard import GroupShard
+from sparklog.core.group.group_machine import GroupMachine
 from sparklog.core.producers.latest_connections import LatestConnections
 from sparklog.core.producers.producer_state import ProducerBatch, ProducerStates
 from sparklog.core.producers.transactions import AbortedTransaction
 from sparklog.core.producers.verification import VerificationGuard, Verifications
 from sparklog.core.replication.visibility import Visibility
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.core.transaction_coordinator import transaction_shard
+from sparklog.core.transaction_coordinator import transaction_machine
 from sparklog.core.transaction_coordinator.messages import SendMarkers
 from sparklog.core.transaction_coordinator.records import TransactionValue
 from sparklog.core.transaction_coordinator.requests import EndTransaction
 from sparklog.core.transaction_coordinator.responses import Answer
-from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
+from sparklog.core.transaction_coordinator.transaction_machine import TransactionMachine
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, ProducerId, TopicPartition
@@ -109,7 +109,7 @@ def _ends_are_answered_before_they_are_committed(switch: Switch) -> None:
 
     def move(original: Any) -> Any:
         def mutated(
-            self: TransactionShard, token: Token, request: Any, moved: Any, now: Now, **more: Any
+            self: TransactionMachine, token: Token, request: Any, moved: Any, now: Now, **more: Any
         ) -> list[Action]:
             if isinstance(request, EndTransaction) and isinstance(moved, TransactionValue):
                 reply = Reply(token, Answer(ErrorCode.none))
@@ -119,7 +119,7 @@ def _ends_are_answered_before_they_are_committed(switch: Switch) -> None:
 
         return mutated
 
-    switch.method(TransactionShard, "_move", move)
+    switch.method(TransactionMachine, "_move", move)
 
 
 def _ends_are_complete_before_the_last_marker(switch: Switch) -> None:
@@ -146,7 +146,7 @@ def _time_outs_do_not_bump(switch: Switch) -> None:
 
         return mutated
 
-    switch.method(transaction_shard, "fenced", fenced)
+    switch.method(transaction_machine, "fenced", fenced)
 
 
 def _pending_offsets_are_shown(switch: Switch) -> None:
@@ -161,10 +161,10 @@ def _pending_offsets_are_shown(switch: Switch) -> None:
 def _pending_offsets_are_lost_at_failover(switch: Switch) -> None:
     """A load passes over the offsets of transactions that are open."""
 
-    def replay_pending(self: GroupShard, record: StateRecord, producer_id: int) -> None:
+    def replay_pending(self: GroupMachine, record: StateRecord, producer_id: int) -> None:
         """Nothing is kept."""
 
-    switch.instead(GroupShard, "replay_pending", replay_pending)
+    switch.instead(GroupMachine, "replay_pending", replay_pending)
 
 
 def _late_requests_are_obeyed(switch: Switch) -> None:

@@ -12,14 +12,14 @@ from sparklog.broker.partition.producer_gate import ProducerGate
 from sparklog.core.coordinator.actions import Action, Reply, StateRecord, Tell, Token
 from sparklog.core.coordinator.state_machine import Now
 from sparklog.core.producers.verification import VerificationGuard, Verifications
-from sparklog.core.write_coordinator import deadlines, ending, replay, write_shard
+from sparklog.core.write_coordinator import deadlines, ending, replay, write_machine
 from sparklog.core.write_coordinator.app import App, Change
 from sparklog.core.write_coordinator.records import Head
 from sparklog.core.write_coordinator.replay import Replay
 from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
 from sparklog.core.write_coordinator.responses import EndedWrite
 from sparklog.core.write_coordinator.states import AppState
-from sparklog.core.write_coordinator.write_shard import WriteShard
+from sparklog.core.write_coordinator.write_machine import WriteMachine
 from sparklog.model.ids import LeaderEpoch, ProducerId
 from sparklog.model.write_ids import LOST_MEMBERS_MAX, is_of_a_write, write_and_member
 
@@ -29,7 +29,7 @@ def _markers_go_out_before_the_commit_is_prepared(switch: Switch) -> None:
 
     def end(original: Any) -> Any:
         def mutated(
-            self: WriteShard, token: Token, app: App | None, request: EndWrite, now: Now
+            self: WriteMachine, token: Token, app: App | None, request: EndWrite, now: Now
         ) -> list[Action]:
             actions: list[Action] = original(self, token, app, request, now)
             change = self.under_way.of_apps().get(request.app)
@@ -43,7 +43,7 @@ def _markers_go_out_before_the_commit_is_prepared(switch: Switch) -> None:
 
         return mutated
 
-    switch.method(WriteShard, "_end", end)
+    switch.method(WriteMachine, "_end", end)
 
 
 def _winners_are_not_recorded(switch: Switch) -> None:
@@ -64,7 +64,9 @@ def _ids_are_answered_before_they_are_replicated(switch: Switch) -> None:
     """A task is told its producer id while its record is on its way to the log."""
 
     def write(original: Any) -> Any:
-        def mutated(self: WriteShard, name: str, change: Change | None, waiting: Any = None) -> list[Action]:
+        def mutated(
+            self: WriteMachine, name: str, change: Change | None, waiting: Any = None
+        ) -> list[Action]:
             if waiting is None or change is None or not isinstance(waiting[1], OpenWrite):
                 actions: list[Action] = original(self, name, change, waiting)
                 return actions
@@ -72,7 +74,7 @@ def _ids_are_answered_before_they_are_replicated(switch: Switch) -> None:
 
         return mutated
 
-    switch.method(WriteShard, "_write", write)
+    switch.method(WriteMachine, "_write", write)
 
 
 def _members_are_not_verified(switch: Switch) -> None:
@@ -133,7 +135,7 @@ def _the_committed_version_is_opened_again(switch: Switch) -> None:
 
         return mutated
 
-    switch.method(write_shard, "opened", opened)
+    switch.method(write_machine, "opened", opened)
 
 
 def _winners_of_another_write_count(switch: Switch) -> None:
@@ -168,12 +170,12 @@ def _markers_are_not_sent_by_the_next_coordinator(switch: Switch) -> None:
     """A coordinator that loads a decision waits for markers that nobody writes."""
 
     def on_loaded(original: Any) -> Any:
-        def mutated(self: WriteShard, now: Now) -> list[Action]:
+        def mutated(self: WriteMachine, now: Now) -> list[Action]:
             return [one for one in original(self, now) if not isinstance(one, Tell)]
 
         return mutated
 
-    switch.method(WriteShard, "on_loaded", on_loaded)
+    switch.method(WriteMachine, "on_loaded", on_loaded)
 
 
 def _aborted_writes_get_no_markers(switch: Switch) -> None:
@@ -193,8 +195,8 @@ def _aborted_writes_get_no_markers(switch: Switch) -> None:
 def _numbers_are_left_out_behind_the_known(switch: Switch) -> None:
     """Each new coordinator leaves out the same numbers behind the last member that it knows."""
 
-    def first_number(behind_known: int, opened_in: LeaderEpoch, leader_epoch: LeaderEpoch) -> int:
-        return behind_known + LOST_MEMBERS_MAX
+    def first_number(after_known: int, opened_in: LeaderEpoch, leader_epoch: LeaderEpoch) -> int:
+        return after_known + LOST_MEMBERS_MAX
 
     switch.instead(replay, "first_number", first_number)
 

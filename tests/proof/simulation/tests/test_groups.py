@@ -10,7 +10,7 @@ from simulation.invariants.coordinators import CoordinatorsAreAReplay
 from simulation.plans.groups import ALL_CHURN, WITH_GROUPS, clients_of_group, draw_groups
 from simulation.plans.plan import draw_plan
 from simulation.run import simulate
-from sparklog.core.group.group_shard import GroupShard
+from sparklog.core.group.group_machine import GroupMachine
 
 SEEDS = [seed for seed in range(1, 60) if draw_groups(seed)]
 
@@ -56,7 +56,7 @@ def test_a_coordinator_that_applies_something_else_than_its_log_is_found(monkeyp
     def applied_state(self):
         return dict(list(self.state.applied.as_records().items())[1:])
 
-    monkeypatch.setattr(GroupShard, "applied_state", applied_state)
+    monkeypatch.setattr(GroupMachine, "applied_state", applied_state)
     violation = simulate(calm(SEEDS[0])).violation
     assert violation.invariant == CoordinatorsAreAReplay.__name__
     assert "up to" in violation.what

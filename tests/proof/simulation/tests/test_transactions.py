@@ -17,7 +17,7 @@ from simulation.plans.transactions import (
 from simulation.run import simulate
 from sparklog.core.group.applied import AppliedState
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
+from sparklog.core.transaction_coordinator.transaction_machine import TransactionMachine
 
 SEEDS = [seed for seed in range(1, 60) if draw_plan(seed).transactions]
 
@@ -84,7 +84,7 @@ def test_a_last_stable_offset_that_is_the_high_watermark_is_found(monkeypatch):
 
 
 def test_a_coordinator_that_applies_something_else_than_its_log_is_found(monkeypatch):
-    monkeypatch.setattr(TransactionShard, "replay", lambda self, record: None)
+    monkeypatch.setattr(TransactionMachine, "replay", lambda self, record: None)
     violation = simulate(calm(SEEDS[0])).violation
     assert violation.invariant == CoordinatorsAreAReplay.__name__
 

@@ -10,7 +10,7 @@ from simulation.invariants.coordinators import CoordinatorsAreAReplay
 from simulation.plans.plan import draw_plan
 from simulation.plans.writes import ALL_WRITE_CHURN, WITH_WRITES, app_id, draw_writes
 from simulation.run import simulate
-from sparklog.core.write_coordinator.write_shard import WriteShard
+from sparklog.core.write_coordinator.write_machine import WriteMachine
 
 SEEDS = [seed for seed in range(1, 60) if draw_plan(seed).writes and not draw_plan(seed).transactions]
 CALM = {"timeout_ms": 8_000, "abort_share": 0.0, "fail_share": 0.0, "die_share": 0.0, "stall_share": 0.0}
@@ -66,7 +66,7 @@ def test_a_driver_that_never_ends_its_write_keeps_a_cluster_from_rest(monkeypatc
 
 
 def test_a_coordinator_that_applies_something_else_than_its_log_is_found(monkeypatch):
-    monkeypatch.setattr(WriteShard, "replay", lambda self, record: None)
+    monkeypatch.setattr(WriteMachine, "replay", lambda self, record: None)
     violations = [simulate(draw_plan(seed)).violation for seed in SEEDS[:3]]
     assert CoordinatorsAreAReplay.__name__ in {one.invariant for one in violations if one is not None}
 

@@ -1,18 +1,17 @@
 """All apps of one partition of ``__transaction_state``: the state machine of atomic writes.
 
-A state counts once its record is below the high watermark; while a record of an app is on its way, the shard
-holds every request of the app. What has been decided follows from the applied state alone: after each record,
-and after a load, the markers of all members whose end is decided are sent, unless that was done before.
+A state counts once its record is below the high watermark; until then the shard holds every other request of
+the app. Decisions follow from the applied state alone: the markers of all decided members are sent after each
+record, and after a load, unless they were sent before.
 
     OpenWrite --> member --> Write ... Written --> its producer id
     EndWrite  --> prepared, with winners --> Write ... Written --> markers ... all written
                                                  --> Idle(v) --> Write ... Written --> COMMITTED
 
-Signs of life are not written. A new coordinator begins to count anew, as if it had heard everybody just now.
+Signs of life are not written. A new coordinator counts each member as heard just now.
 
-A task's request names topics by the ids that its broker knew when the request arrived. It may reach the
-machine after the notice that such a topic was deleted, so deletions are remembered for longer than a request
-lasts.
+A task's request has the topic ids that its broker knew when the request arrived. It may reach the machine
+after the notice of such a topic's deletion, so deletions are remembered for longer than a request lasts.
 """
 
 from collections import Counter, deque
@@ -64,40 +63,42 @@ from sparklog.model.write_ids import write_and_member
 from sparklog.model.write_outcomes import EndOutcome
 
 RETRY_MS: Final = 1_000
-"""Pause before the log is asked again to take a record that no client waits for."""
+"""Pause before a refused record that no client waits for is written again."""
 
 MEMBERS_PER_WRITE: Final = 200
-"""Silent members that are aborted together."""
+"""Most silent members that one change aborts."""
 
 DELETIONS_KEPT_MS: Final = 60_000
-"""How long a deleted topic is remembered: a request waits for its turn and for a write number, each for some
-seconds.
+"""The time that a deleted topic is remembered. A request waits for its turn and for a write number, each for
+some seconds.
 """
 
 FIRST_WRITE_ID: Final = 1 << 40
 """Beyond those of the machine beside this one."""
 
 SWEEP: Final = ""
-"""The key of what belongs to no app: the removal of garbage."""
+"""The key of the removal of garbage, which belongs to no app."""
 
 WriteRequest = OpenWrite | EndWrite | VerifyPartitions | MarkersWritten
 
 
 @dataclass(slots=True)
-class WriteShard:
+class WriteMachine:
     """The apps of one partition, in one leader epoch of its coordinator."""
 
     settings: WriteSettings
     leader_epoch: LeaderEpoch = LeaderEpoch(0)
     apps: dict[str, App] = field(default_factory=dict)
+    """By name, as the log below the high watermark has them."""
     under_way: UnderWay = field(default_factory=UnderWay)
+    """At most one change of each app. A new app is here before it is in ``apps``."""
     garbage: Garbage = field(default_factory=Garbage)
     deleted: deque[tuple[MonotonicMs, frozenset[NamedTopic]]] = field(default_factory=deque)
-    """What was deleted a short while ago, the earliest first. Ids never come again."""
+    """Topics deleted within ``DELETIONS_KEPT_MS``, the earliest first. Their ids are never used again."""
     removal_id: WriteId | None = None
-    """The write of garbage's tombstones that is under way."""
+    """The write of the tombstones in ``garbage.removing``; None while there are none."""
     alarms: Alarms = field(default_factory=Alarms)
-    """When an app needs a look: a silent member, a time-out, a commit that waited too long, its expiry."""
+    """The first deadline of each app: a silent member, a time-out, a late commit, its expiry."""
     counters: Counter[str] = field(default_factory=Counter)
     events: RecentEvents = field(default_factory=RecentEvents)
     replayed: Replay = field(default_factory=Replay)
@@ -156,10 +157,10 @@ class WriteShard:
         return [Reply(token, change)]
 
     def _marked(self, app: App | None, request: MarkersWritten, now: Now) -> list[Action]:
-        """One member has all its markers. With the last one of a prepared write, the write is complete."""
+        """One member has all its markers. The last one of a prepared write completes the write."""
         write_number, number = write_and_member(request.producer_id)
         if app is None or app.head.write_number != write_number or number not in app.marking:
-            return []
+            return []  # a repetition, or of an earlier write
         app.marking.discard(number)
         app.marked.add(number)
         return self._go_on(app, now) if app.is_ending else []
@@ -171,7 +172,7 @@ class WriteShard:
         if pending is None:
             raise self.events.illegal(f"{outcome} of write {write_id}, which is not under way")
         if isinstance(outcome, InDoubt):
-            return [*pending.refused(outcome)]
+            return [*pending.refused(outcome)]  # the record may still be committed, so the change stays
         self.under_way.remove(write_id)
         if isinstance(outcome, Refused):
             self.events.note(f"{now.monotonic_ms} {pending.app}: {outcome}")
@@ -198,13 +199,14 @@ class WriteShard:
         return self.alarms.next_ms()
 
     def on_topics_deleted(self, topics: Iterable[NamedTopic], now: Now) -> list[Action]:
-        """A write that has partitions of such a topic cannot be committed any more."""
+        """Note deleted topics: a write with partitions of one cannot be committed any more."""
         gone = frozenset(topics)
         self.deleted.append((now.monotonic_ms, gone))
         self._forget_old_deletions(now)
         changes = self.under_way.of_apps()
         for app in self.apps.values():
             app.lost_topics |= gone & app.topics()
+            # Members whose record is not committed yet count, too.
             change = changes.get(app.name)
             joining = () if change is None else change.members.values()
             app.lost_topics |= gone & {topic.named for member in joining for topic in member.topics}
@@ -266,6 +268,7 @@ class WriteShard:
         if app.head.state is AppState.IDLE:
             actions += [Reply(token, EndedWrite()) for token, _, _ in app.waiting]
             app.waiting.clear()
+        # A new head may decide all members; without one, only the changed members can be decided.
         decided = change.members if change.head is None else app.members
         app.has_alarm &= change.head is None
         return [*actions, *self._send_markers(app, decided), *self._go_on(app, now), *self._sweep()]
@@ -274,7 +277,7 @@ class WriteShard:
         return [Tell(markers) for markers in app.markers_due(numbers)]
 
     def _go_on(self, app: App, now: Now) -> list[Action]:
-        """Complete the write if it has all its markers; else look at it again in time."""
+        """Complete the write if it has all its markers; otherwise set its next alarm."""
         if app.is_ending and app.has_all_markers and app.name not in self.under_way.held:
             return self._write(app.name, completed(app, now.wall_ms))
         if not app.has_alarm:
@@ -288,9 +291,9 @@ class WriteShard:
         app.has_alarm = False
 
     def _look_at(self, app: App, now: Now) -> list[Action]:
-        """Whatever is due."""
-        late = [one for one in app.waiting if one[2] <= now.monotonic_ms]
-        app.waiting = [one for one in app.waiting if one not in late]
+        """The actions that are due, at most one change: its end sets the next alarm."""
+        late = [commit for commit in app.waiting if commit[2] <= now.monotonic_ms]
+        app.waiting = [commit for commit in app.waiting if commit not in late]
         if has_timed_out(app, now):
             return self._write(app.name, aborted_whole(app, now.wall_ms, None, "timed_out"))
         if has_expired(app, self.settings, now):
@@ -304,7 +307,7 @@ class WriteShard:
     # --------------------------------------------------------------------------------- garbage
 
     def _sweep(self) -> list[Action]:
-        """Remove the records of members whose write is over, a piece at a time."""
+        """Write the next tombstones of garbage, unless some are in progress."""
         tombstones = self.garbage.begin_removal()
         if not tombstones:
             return []
@@ -327,9 +330,7 @@ class WriteShard:
         return dict(self.counters)
 
     def open_writes(self) -> list[App]:
-        """The apps with a write that is open or being ended. May be called while the machine works on another
-        thread.
-        """
+        """The apps with a write that is open or being ended; for any thread, while the machine works."""
         return [app for app in list(self.apps.values()) if app.head.state is not AppState.IDLE]
 
     def check_invariants(self) -> None:

@@ -1,9 +1,8 @@
-"""All that one partition of ``__transaction_state`` coordinates: Kafka's transactions, atomic writes, and
-agreements.
+"""One partition of ``__transaction_state``: Kafka's transactions, atomic writes, and agreements.
 
-The three share the partition and its log, the first two the markers too: each has its own keys in the log.
-An app, a transactional id and an agreement of the same name are different things; only their requests wait
-for each other's records. A producer id says to which of the two a marker or a verification belongs.
+The three share the log, with keys of their own; transactions and writes share the markers, too. An app, a
+transactional id and an agreement of the same name are different things, but their requests wait for each
+other's records. Producer ids distinguish the markers and verifications of writes from those of transactions.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,13 +21,13 @@ from sparklog.core.transaction_coordinator.requests import (
 )
 from sparklog.core.transaction_coordinator.responses import DescribedTransaction, ListedTransactions
 from sparklog.core.transaction_coordinator.settings import TransactionSettings
-from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
+from sparklog.core.transaction_coordinator.transaction_machine import TransactionMachine
 from sparklog.core.write_coordinator import as_transactions
 from sparklog.core.write_coordinator.agreements import FIRST_AGREEMENT_WRITE_ID, Agreements
 from sparklog.core.write_coordinator.records import AgreementKey
 from sparklog.core.write_coordinator.requests import Agree, EndWrite, OpenWrite
 from sparklog.core.write_coordinator.settings import WriteSettings
-from sparklog.core.write_coordinator.write_shard import FIRST_WRITE_ID, WriteShard
+from sparklog.core.write_coordinator.write_machine import FIRST_WRITE_ID, WriteMachine
 from sparklog.model.config import TypedSettings
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import LeaderEpoch, NamedTopic
@@ -37,18 +36,18 @@ from sparklog.model.write_ids import is_of_a_write
 
 
 @dataclass(slots=True)
-class TransactionStateShard:
+class TransactionStateMachine:
     """The state machine that a shard of ``__transaction_state`` drives."""
 
-    transactions: TransactionShard
-    writes: WriteShard
+    transactions: TransactionMachine
+    writes: WriteMachine
     agreements: Agreements = field(default_factory=Agreements)
 
     @classmethod
     def of(cls, config: TypedSettings, leader_epoch: LeaderEpoch) -> Self:
         """With the settings of a broker's configuration."""
-        writes = WriteShard(WriteSettings.of(config), leader_epoch)
-        return cls(TransactionShard(TransactionSettings.of(config)), writes)
+        writes = WriteMachine(WriteSettings.of(config), leader_epoch)
+        return cls(TransactionMachine(TransactionSettings.of(config)), writes)
 
     def replay(self, record: StateRecord) -> None:
         if isinstance(record.key, TransactionKey):
@@ -59,7 +58,7 @@ class TransactionStateShard:
             self.writes.replay(record)
 
     def replay_pending(self, record: StateRecord, producer_id: int) -> None:
-        """Nobody writes to ``__transaction_state`` in a transaction."""
+        """Nothing: no transaction writes to ``__transaction_state``."""
 
     def replay_end(self, producer_id: int, is_commit: bool) -> None:
         """As ``replay_pending``."""
@@ -105,6 +104,7 @@ class TransactionStateShard:
         return DescribedTransaction(ErrorCode.none, request.transactional_id, value)
 
     def on_written(self, write_id: WriteId, outcome: WriteOutcome, now: Now) -> list[Action]:
+        # The ranges of write ids show which of the three machines wrote.
         if write_id > FIRST_AGREEMENT_WRITE_ID:
             return self.agreements.on_written(write_id, outcome, now)
         machine = self.writes if write_id > FIRST_WRITE_ID else self.transactions
@@ -123,7 +123,7 @@ class TransactionStateShard:
             self.writes.next_deadline_ms(),
             self.agreements.next_deadline_ms(),
         )
-        return min((one for one in deadlines if one is not None), default=None)
+        return min((deadline_ms for deadline_ms in deadlines if deadline_ms is not None), default=None)
 
     def on_topics_deleted(self, topics: Iterable[NamedTopic], now: Now) -> list[Action]:
         gone = frozenset(topics)

@@ -54,7 +54,7 @@ GROUPS_PER_CHECK: Final = 500
 
 
 @dataclass(slots=True)
-class GroupShard:
+class GroupMachine:
     """The groups of one partition, in one leader epoch of its coordinator."""
 
     state: PartitionState
@@ -65,7 +65,7 @@ class GroupShard:
     """Groups that the check which is under way has not reached."""
 
     @classmethod
-    def of(cls, settings: GroupSettings, subscribed_topics: SubscribedTopics) -> "GroupShard":
+    def of(cls, settings: GroupSettings, subscribed_topics: SubscribedTopics) -> "GroupMachine":
         return cls(PartitionState(settings, subscribed_topics))
 
     # --------------------------------------------------------------------------------- loading
@@ -146,7 +146,11 @@ class GroupShard:
     def topics(self) -> frozenset[NamedTopic]:
         """The topics of committed offsets, whose records have no ids."""
         offsets = self.state.applied.offsets.values()
-        return frozenset(NamedTopic(place.topic, NO_TOPIC_ID) for of_group in offsets for place in of_group)
+        return frozenset(
+            NamedTopic(topic_partition.topic, NO_TOPIC_ID)
+            for of_group in offsets
+            for topic_partition in of_group
+        )
 
     def on_resigned(self) -> list[Reply]:
         waiting = [one for pending in self.state.writes.values() for one in pending.after.take_waiting()]

@@ -81,7 +81,7 @@ class _Pending:
 
 
 @dataclass(slots=True)
-class TransactionShard:
+class TransactionMachine:
     """The transactional ids of one partition, in one leader epoch of its coordinator."""
 
     settings: TransactionSettings
