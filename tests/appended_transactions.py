@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable
 
 from sparklog.broker.partition.append_request import AppendRequest
+from sparklog.broker.partition.append_results import AwaitsReplicas
 from sparklog.broker.partition.partition import Partition
 from sparklog.model.append_origin import AppendOrigin
-from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.model.transaction_end import TransactionEnd
@@ -54,8 +54,8 @@ class AppendedTransactions:
         assert partition is not None
         request = AppendRequest(records, split(records), ACKS_ALL, AppendOrigin.COORDINATOR)
         result = partition.leader_append.append(request, 2**40)
-        assert result.error is ErrorCode.none
-        self.until(lambda: partition.high_watermark >= result.end_offset)
+        assert isinstance(result, AwaitsReplicas)
+        self.until(lambda: partition.high_watermark >= result.appended.end_offset)
 
     def until(self, is_so: Callable[[], bool]) -> None:
         deadline = time.monotonic() + WAIT_S

@@ -1,4 +1,4 @@
-"""Taste, enforced by a program: sizes of files, classes, functions and rooms; words, dead names, imports.
+"""Taste, enforced by a program: sizes of files, classes, functions, rooms; words, dead names, late imports.
 
 A failure names the place. The remedy is to split, rename, delete or explain.
 """

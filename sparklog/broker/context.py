@@ -13,7 +13,8 @@ from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.metadata.first_report import FirstReport
 from sparklog.broker.metadata.metadata_cache import MetadataCache
-from sparklog.broker.partition.answers import AppendResult, DeletionResult
+from sparklog.broker.partition.answers import DeletionResult
+from sparklog.broker.partition.append_results import AppendResult
 from sparklog.broker.ports import Coordinators, ToController
 from sparklog.broker.replicas.controller_fence import ControllerFence
 from sparklog.broker.replicas.partition_table import PartitionTable
@@ -25,6 +26,7 @@ from sparklog.broker.waiting.fetch_sessions import FetchSessions
 from sparklog.broker.waiting.fetches_in_progress import FetchesInProgress
 from sparklog.broker.waiting.joint_wait import JointWaits
 from sparklog.model.config import BrokerConfig
+from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId
 from sparklog.model.ports import Executor
 from sparklog.model.time import Clock
@@ -50,9 +52,9 @@ class BrokerContext:
     roles: Roles
     fence: ControllerFence
     log_dirs: LogDirs
-    appends: JointWaits[AppendResult]
+    appends: JointWaits[AppendResult, ErrorCode]
     """Produces, markers and batches of coordinators that wait for replicas."""
-    deletions: JointWaits[DeletionResult]
+    deletions: JointWaits[DeletionResult, DeletionResult]
     refusals: Refusals
     fetches: FetchPurgatory
     fetch_sessions: FetchSessions

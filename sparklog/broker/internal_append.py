@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from sparklog.broker.partition.answers import AppendResult
 from sparklog.broker.partition.append_request import AppendRequest
+from sparklog.broker.partition.append_results import AppendResult, Refused
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.broker.waiting.joint_wait import JointWaits, Share, named_twice
@@ -51,7 +51,7 @@ class InternalAppends:
     """Appends of coordinators to partitions of this broker."""
 
     replicas: PartitionTable
-    appends: JointWaits[AppendResult]
+    appends: JointWaits[AppendResult, ErrorCode]
     clock: Clock
 
     def run(
@@ -69,11 +69,8 @@ class InternalAppends:
         be committed.
         """
         batches = list(batches)
-        refused = {
-            topic_partition: AppendResult(
-                ErrorCode.invalid_request,
-                message="several batches name the same partition: send one at a time",
-            )
+        refused: dict[TopicPartition, AppendResult] = {
+            topic_partition: Refused(ErrorCode.invalid_request, NAMED_TWICE)
             for topic_partition in named_twice(batch.topic_partition for batch in batches)
         }
         shares: list[Share[AppendResult]] = []
@@ -82,7 +79,7 @@ class InternalAppends:
                 continue
             partition = self.replicas.get(batch.topic_partition)
             if partition is None:
-                refused[batch.topic_partition] = AppendResult(ErrorCode.not_leader_or_follower)
+                refused[batch.topic_partition] = Refused(ErrorCode.not_leader_or_follower)
             else:
                 append = partial(_append, partition, batch, self.clock.wall_ms())
                 shares.append(Share(batch.topic_partition, append, partition.leader_append.forget))
@@ -103,7 +100,7 @@ def _append(partition: Partition, batch: InternalBatch, now_ms: int, token: int)
     )
     if len(records) > batch.max_bytes:
         message = f"a batch of {len(records)} bytes is larger than max.message.bytes={batch.max_bytes}"
-        return AppendResult(ErrorCode.message_too_large, message=message)
+        return Refused(ErrorCode.message_too_large, message)
     request = AppendRequest(
         records, split(records), ACKS_ALL, AppendOrigin.COORDINATOR, leader_epoch=batch.leader_epoch
     )

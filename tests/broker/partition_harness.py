@@ -5,6 +5,7 @@ import uuid
 
 from sparklog.broker.partition.answers import ReadRequest
 from sparklog.broker.partition.append_request import AppendRequest
+from sparklog.broker.partition.append_results import Appended, AppendResult, AwaitsReplicas
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.watermarks import Watermarks
@@ -42,6 +43,17 @@ def batch(
             base_sequence=sequence,
         )
     )
+
+
+def once_replicated(result: AppendResult) -> AppendResult:
+    """The result when the replicas that it awaits have the batches."""
+    return result.appended if isinstance(result, AwaitsReplicas) else result
+
+
+def base_offset(result: AppendResult) -> int:
+    """-1 unless the batches are in the log."""
+    found = once_replicated(result)
+    return found.base_offset if isinstance(found, Appended) else -1
 
 
 class Harness:

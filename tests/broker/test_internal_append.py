@@ -1,6 +1,7 @@
 """A coordinator appends in the epoch that it began in, and is answered when replicas have its records."""
 
 from sparklog.broker.internal_append import InternalAppends, InternalBatch
+from sparklog.broker.partition.append_results import InDoubt, Refused
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.records.kafka_encode import Record
@@ -84,7 +85,7 @@ def test_two_batches_for_one_partition_are_refused_and_neither_is_appended(membe
 def test_a_batch_above_the_topic_s_largest_is_refused(members):
     members[1].become(1, 1, isr=(1,), replicas=(1,), min_isr=1)
     refused = append(members[1], max_bytes=80)[0][TP]
-    assert (refused.error, refused.end_offset) == (ErrorCode.message_too_large, -1)
+    assert (type(refused), refused.error) == (Refused, ErrorCode.message_too_large)
     assert members[1].partition.log_end_offset == 0
 
 
@@ -93,10 +94,10 @@ def test_an_append_that_timed_out_says_where_the_records_end_that_may_still_be_c
     answers = append(members[1])
     members[1].timer.fire()
     (timed_out,) = [one[TP] for one in answers]
-    assert (timed_out.error, timed_out.end_offset) == (ErrorCode.request_timed_out, 2)
+    assert timed_out == InDoubt(ErrorCode.request_timed_out, 2)
 
 
 def test_a_refused_append_is_certainly_not_in_the_log(members):
     members[1].become(1, 1, isr=(1,), replicas=(1, 2), min_isr=2)
     (refused,) = [one[TP] for one in append(members[1])]
-    assert (refused.error, refused.end_offset) == (ErrorCode.not_enough_replicas, -1)
+    assert (type(refused), refused.error) == (Refused, ErrorCode.not_enough_replicas)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from sparklog.broker.internal_append import InternalAppends, InternalBatch
-from sparklog.broker.partition.answers import AppendResult
+from sparklog.broker.partition.append_results import Appended, AppendResult, InDoubt
 from sparklog.broker.ports import Ports
 from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.core.coordinator.actions import Reply, Tell, Token
@@ -239,9 +239,9 @@ class ShardHost:
 
 
 def _outcome(result: AppendResult) -> AppendOutcome:
-    if result.error is ErrorCode.none:
+    if isinstance(result, Appended):
         return Committed(result.end_offset)
-    if result.end_offset >= 0:
+    if isinstance(result, InDoubt):
         return MayBeCommitted(result.error, result.end_offset)
     if result.error is ErrorCode.kafka_storage_error:
         return MayBeCommitted(result.error, None)  # the disk failed in the middle of the write

@@ -17,8 +17,8 @@ from typing import Final
 from sparklog.broker.call import Call, bounded_timeout_ms
 from sparklog.broker.conversion.intake import Intake, prepared
 from sparklog.broker.handlers.transactional_produce import TransactionalBatch, verify
-from sparklog.broker.partition.answers import AppendResult
 from sparklog.broker.partition.append_request import AppendRequest
+from sparklog.broker.partition.append_results import Appended, AppendResult, HeldUp, LateRequest, Refused
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.joint_wait import Share, named_twice
 from sparklog.core.producers.verification import VerificationGuard
@@ -66,11 +66,11 @@ def handle(call: Call, request: ProduceRequest) -> None:
         for data in topic.partition_data:
             topic_partition = TopicPartition(topic.name, data.index)
             partition = _writable(call, topic_partition)
-            if isinstance(partition, AppendResult):
+            if isinstance(partition, Refused):
                 refused[topic_partition] = partition
             elif data.records is not None and claims_transaction(data.records):
                 taken = _taken(call, request, partition, data)
-                if isinstance(taken, AppendResult):
+                if isinstance(taken, Refused):
                     refused[topic_partition] = taken
                 else:
                     transactional.append(TransactionalBatch(partition, taken))
@@ -104,32 +104,32 @@ def _append(call: Call, request: ProduceRequest, shares: list[Share[AppendResult
     call.exchange.let_next_begin()
 
 
-def _refusal(request: ProduceRequest) -> AppendResult | None:
+def _refusal(request: ProduceRequest) -> Refused | None:
     """Why nothing of the request is appended, whatever its batches are."""
     if request.acks not in ACKS:
         message = f"acks={request.acks}: must be 0, 1 or -1 (all)"
-        return AppendResult(ErrorCode.invalid_required_acks, message=message)
+        return Refused(ErrorCode.invalid_required_acks, message)
     if request.transactional_id is None and any(
         data.records is not None and claims_transaction(data.records)
         for topic in request.topic_data
         for data in topic.partition_data
     ):
         message = "a transactional batch in a request without transactional.id: set it, or write without"
-        return AppendResult(ErrorCode.transactional_id_authorization_failed, message=message)
+        return Refused(ErrorCode.transactional_id_authorization_failed, message)
     twice = named_twice(_asked(request))
     if twice:
         message = f"{twice[0]} is named more than once: send one batch per partition and request"
-        return AppendResult(ErrorCode.invalid_request, message=message)
+        return Refused(ErrorCode.invalid_request, message)
     return None
 
 
-def _writable(call: Call, topic_partition: TopicPartition) -> Partition | AppendResult:
+def _writable(call: Call, topic_partition: TopicPartition) -> Partition | Refused:
     """The partition that a client may append to, or why it may not."""
     if topic_partition.topic in INTERNAL_TOPICS:
         message = f"only the cluster itself writes to {topic_partition.topic}"
-        return AppendResult(ErrorCode.invalid_topic_exception, message=message)
+        return Refused(ErrorCode.invalid_topic_exception, message)
     partition = call.partition(topic_partition)
-    return AppendResult(partition) if isinstance(partition, ErrorCode) else partition
+    return Refused(partition) if isinstance(partition, ErrorCode) else partition
 
 
 def _append_one(
@@ -137,14 +137,14 @@ def _append_one(
 ) -> AppendResult:
     """Check the batch for one partition, give it its topic's codec and time, and append it."""
     taken = _taken(call, request, partition, data)
-    if isinstance(taken, AppendResult):
+    if isinstance(taken, Refused):
         return taken
     return _append_taken(call, request, partition, taken, token)
 
 
 def _taken(
     call: Call, request: ProduceRequest, partition: Partition, data: ProducePartition
-) -> Intake | AppendResult:
+) -> Intake | Refused:
     """The batch as it may be appended, or why its topic does not take it."""
     sent = memoryview(b"") if data.records is None else memoryview(data.records)
     taken = prepared(
@@ -155,7 +155,7 @@ def _taken(
         now_ms=call.broker.clock.wall_ms(),
     )
     if isinstance(taken, RefusedBatch):
-        return AppendResult(taken.error, message=taken.message, record_errors=taken.record_errors)
+        return Refused(taken.error, taken.message, taken.record_errors)
     if taken.converted:
         call.broker.conversions.count_produced(taken.converted)
     return taken
@@ -198,7 +198,7 @@ def _asked(request: ProduceRequest) -> list[TopicPartition]:
 
 
 def _answer(call: Call, request: ProduceRequest, results: Results) -> None:
-    if any(result.is_late for result in results.values()):
+    if any(isinstance(result, LateRequest) for result in results.values()):
         call.exchange.close()
         return
     if request.acks == 0:
@@ -208,7 +208,7 @@ def _answer(call: Call, request: ProduceRequest, results: Results) -> None:
             call.exchange.no_reply()
         return
     for topic_partition, result in results.items():
-        if result.error in SENT_AGAIN and not result.is_held_up:
+        if result.error in SENT_AGAIN and not isinstance(result, HeldUp):
             call.broker.refusals.note(call.context.connection_id, topic_partition)
     call.reply(
         ProduceResponse(
@@ -227,16 +227,23 @@ def _answer(call: Call, request: ProduceRequest, results: Results) -> None:
 
 
 def _partition(result: AppendResult, index: int) -> ProducePartitionResponse:
-    failed = result.error is not ErrorCode.none
+    if isinstance(result, Appended):
+        return ProducePartitionResponse(
+            index=index,
+            base_offset=result.base_offset,
+            log_append_time_ms=result.log_append_time_ms,
+            log_start_offset=result.log_start_offset,
+        )
+    record_errors = result.record_errors if isinstance(result, Refused) else ()
     return ProducePartitionResponse(
         index=index,
         error_code=result.error,
-        base_offset=-1 if failed else result.base_offset,
-        log_append_time_ms=-1 if failed else result.log_append_time_ms,
-        log_start_offset=-1 if failed else result.log_start_offset,
+        base_offset=-1,
+        log_append_time_ms=-1,
+        log_start_offset=-1,
         error_message=result.message or None,
         record_errors=[
             BatchIndexAndErrorMessage(batch_index=n, batch_index_error_message=why)
-            for n, why in result.record_errors
+            for n, why in record_errors
         ],
     )

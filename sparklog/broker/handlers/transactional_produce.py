@@ -16,7 +16,7 @@ from typing import Final
 
 from sparklog.broker.call import Call
 from sparklog.broker.conversion.intake import Intake
-from sparklog.broker.partition.answers import AppendResult
+from sparklog.broker.partition.append_results import AppendResult, Refused
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.producers.verification import VerificationGuard
 from sparklog.core.transaction_coordinator.requests import VerifyPartitions
@@ -62,7 +62,7 @@ def verify(
     """``answer`` gets the refusals of batches that may not be appended, now or later on another thread."""
     producers = {header.producer_id for batch in batches for _, header in batch.taken.accepted.batches}
     if len(producers) > 1:
-        refusal = AppendResult(ErrorCode.invalid_producer_id_mapping, message=SEVERAL_PRODUCERS)
+        refusal = Refused(ErrorCode.invalid_producer_id_mapping, SEVERAL_PRODUCERS)
         answer({batch.topic_partition: refusal for batch in batches})
         return
     asked: dict[TopicPartition, TransactionalBatch] = {}
@@ -92,7 +92,7 @@ def _refusals(
     for topic_partition, error in errors.items():
         if error is ErrorCode.none:
             continue
-        refusals[topic_partition] = AppendResult(error, message=MESSAGES.get(error, ""))
+        refusals[topic_partition] = Refused(error, MESSAGES.get(error, ""))
         batch = asked[topic_partition]
         if error is ErrorCode.not_enough_replicas:
             # Later batches must not overtake it.

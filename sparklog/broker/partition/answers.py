@@ -5,8 +5,6 @@ Named tuples: some of each are made for every batch, and frozen dataclasses take
 
 from typing import NamedTuple
 
-from sparklog.core.producers.latest_connections import Late
-from sparklog.core.producers.producer_state import RefusedSequence
 from sparklog.core.producers.transactions import AbortedTransaction
 from sparklog.core.replication.epoch_history import EpochEntry
 from sparklog.core.replication.leader import Diverging
@@ -14,42 +12,6 @@ from sparklog.core.replication.visibility import Visibility
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_BROKER_EPOCH, NO_EPOCH, BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.parts import Part
-
-
-class AppendResult(NamedTuple):
-    """What became of the batches for one partition. ``base_offset`` is -1 unless they are in the log."""
-
-    error: ErrorCode
-    base_offset: int = -1
-    log_start_offset: int = -1
-    waits: bool = False
-    """Whether they are in the log here, and replicas are awaited."""
-    message: str = ""
-    record_errors: tuple[tuple[int, str], ...] = ()
-    """Index within the batch and reason, where single records are at fault."""
-    log_append_time_ms: int = -1
-    """The time that all its records got, where the topic goes by the leader's clock."""
-    is_held_up: bool = False
-    """Whether it was refused only because it follows a batch that was refused."""
-    is_late: bool = False
-    """Whether they came late (``latest_connections``), so that their connection is closed without an answer.
-    ``error`` is then what their client concludes from that."""
-    end_offset: int = -1
-    """The offset after the batches, unless they were certainly not appended. With an error, they are in this
-    leader's log, and may still be committed."""
-
-    def decided(self, outcome: "AppendResult") -> "AppendResult":
-        """With the outcome of replication. An error hides the base offset, because the batch may be cut."""
-        if outcome.error is not ErrorCode.none:
-            return outcome._replace(end_offset=self.end_offset)
-        return self._replace(waits=False)
-
-
-def objected(objection: RefusedSequence | Late) -> AppendResult:
-    """The result of batches that ``ProducerGate.check`` objects to."""
-    if isinstance(objection, Late):
-        return AppendResult(ErrorCode.network_exception, is_late=True)
-    return AppendResult(objection.code, message=objection.message)
 
 
 class HistoryRange(NamedTuple):
@@ -175,7 +137,3 @@ class DeletionResult(NamedTuple):
     error: ErrorCode
     low_watermark: int = -1
     waits: bool = False
-
-    def decided(self, outcome: "DeletionResult") -> "DeletionResult":
-        """The outcome: only the replicas together know the low watermark."""
-        return outcome

@@ -5,13 +5,21 @@ of its members in every partition. Each is judged alone: one that is refused kee
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple, Self
 
-from sparklog.broker.partition.answers import AppendResult, objected
 from sparklog.broker.partition.append_request import AppendRequest
+from sparklog.broker.partition.append_results import (
+    Appended,
+    AppendResult,
+    AwaitsReplicas,
+    HeldUp,
+    Refused,
+    objected,
+)
 from sparklog.broker.partition.batches import Batches, stamp_all
 from sparklog.broker.partition.log_guard import LogGuard
-from sparklog.broker.partition.producer_gate import AFTER_A_REFUSED_ONE, ProducerGate
+from sparklog.broker.partition.producer_gate import ProducerGate
 from sparklog.core.producers.latest_connections import Late
 from sparklog.core.producers.producer_state import Duplicate, ProducerBatch, RefusedSequence
 from sparklog.core.producers.verification import VerificationGuard
@@ -31,6 +39,9 @@ AWAITS_HISTORY: Final = (
     "the leader's log is being compared with its history in the remote store, because an election may have "
     "lost records; `sparklog topics describe` says what that waits for"
 )
+
+
+NOTHING_APPENDED: Final = Appended(-1, -1, -1)
 
 
 class Marker(NamedTuple):
@@ -59,13 +70,15 @@ class AppendedMarkers(NamedTuple):
     def each(self, together: AppendResult, count: int) -> list[AppendResult]:
         """The result of each of ``count`` markers, once ``together`` is decided."""
         results: list[AppendResult] = []
-        offset = together.base_offset
+        offset = together.base_offset if isinstance(together, Appended) else -1
         for objection in self.objections or (None,) * count:
             if objection is not None:
                 results.append(objected(objection))
+            elif not isinstance(together, Appended):
+                results.append(together)
             else:
-                results.append(together._replace(base_offset=offset))
-                offset += together.base_offset >= 0
+                results.append(replace(together, base_offset=offset))
+                offset += 1
         return results
 
 
@@ -112,7 +125,7 @@ class LeaderAppend:
     def _append(self, request: AppendRequest, token: int) -> AppendResult:
         batches = request.batches
         leader = self._leader_in(request.leader_epoch)
-        if isinstance(leader, AppendResult):
+        if isinstance(leader, Refused):
             if leader.error in (ErrorCode.not_leader_or_follower, ErrorCode.not_enough_replicas):
                 self._gate.note_refused(batches)
             return leader
@@ -131,8 +144,7 @@ class LeaderAppend:
                 self._gate.note_refused(batches)
             return refusal
         if self._gate.must_wait(batches, after_refusal=request.after_refusal):
-            error = ErrorCode.not_enough_replicas
-            return AppendResult(error, message=AFTER_A_REFUSED_ONE, is_held_up=True)
+            return HeldUp()
         if objection is not None:
             return objected(objection)
         return self._append_new(leader, request, token, outlasts=request.leader_epoch is None)
@@ -173,25 +185,25 @@ class LeaderAppend:
         self, markers: Sequence[Marker], token: int, connection: int | None
     ) -> AppendedMarkers:
         leader = self._leader_in(None)
-        if isinstance(leader, AppendResult):
+        if isinstance(leader, Refused):
             return AppendedMarkers(leader)
         objections = tuple([self._gate.check_marker(marker.batch, connection) for marker in markers])
         error = leader.refuse_append(ACKS_ALL)
         if error is not ErrorCode.none:
-            return AppendedMarkers(AppendResult(error, message=leader.why_refused(error)))
+            return AppendedMarkers(Refused(error, leader.why_refused(error)))
         records, batches = bytearray(), list[tuple[int, BatchHeader]]()
         for marker, objection in zip(markers, objections, strict=True):
             if objection is None:
                 batches.append((len(records), marker.header))
                 records += marker.records
         if not batches:
-            return AppendedMarkers(AppendResult(ErrorCode.none), objections)
+            return AppendedMarkers(NOTHING_APPENDED, objections)
         return AppendedMarkers(
             self._append_new(leader, AppendRequest(records, batches, ACKS_ALL), token, outlasts=False),
             objections,
         )
 
-    def _refusal(self, leader: Leader, acks: int, origin: AppendOrigin) -> AppendResult | None:
+    def _refusal(self, leader: Leader, acks: int, origin: AppendOrigin) -> Refused | None:
         """Why nothing is appended now, whoever sent it; and no client's batch, if the disk has little room.
 
         NOT_ENOUGH_REPLICAS says of a batch that it is not in the log, and clients send it again until their
@@ -201,23 +213,23 @@ class LeaderAppend:
         """
         error = leader.refuse_append(acks)
         if error is not ErrorCode.none:
-            return AppendResult(error, message=leader.why_refused(error))
+            return Refused(error, leader.why_refused(error))
         why = self._why_no_room() if origin is AppendOrigin.CLIENT else ""
-        return AppendResult(ErrorCode.not_enough_replicas, message=why) if why else None
+        return Refused(ErrorCode.not_enough_replicas, why) if why else None
 
-    def _leader_in(self, leader_epoch: int | None) -> Leader | AppendResult:
+    def _leader_in(self, leader_epoch: int | None) -> Leader | Refused:
         """The machine that may append, by the first four rules."""
         leader = self._replica.leader
         if self._log_guard.is_offline:
-            return AppendResult(ErrorCode.kafka_storage_error)
+            return Refused(ErrorCode.kafka_storage_error)
         if leader is None or leader_epoch not in (None, leader.leader_epoch):
-            return AppendResult(ErrorCode.not_leader_or_follower)
+            return Refused(ErrorCode.not_leader_or_follower)
         if self._log.corruption is not None and self._log.corruption.ends_log:
             reason = f"the log of this only replica is damaged: {self._log.corruption.reason}"
-            return AppendResult(ErrorCode.kafka_storage_error, message=reason)
+            return Refused(ErrorCode.kafka_storage_error, reason)
         if leader.awaits_history:
             # Says that the batch is not in the log, and clients send it again until their own time-out.
-            return AppendResult(ErrorCode.not_enough_replicas, message=AWAITS_HISTORY)
+            return Refused(ErrorCode.not_enough_replicas, AWAITS_HISTORY)
         return leader
 
     def _append_new(
@@ -227,7 +239,7 @@ class LeaderAppend:
         base_offset = self._replica.marks.log_end_offset
         stamped = stamp_all(request.records, batches, base_offset, leader.leader_epoch)
         if not self._log_guard.append(request.records, stamped):
-            return AppendResult(ErrorCode.kafka_storage_error)
+            return Refused(ErrorCode.kafka_storage_error)
         self._gate.note_appended(batches, leader)
         self._log_guard.apply(leader.on_appended(self._clock.monotonic_ms()))
         last = batches[-1][1]
@@ -246,10 +258,8 @@ class LeaderAppend:
         ``outlasts``: a wait for the other replicas goes on in the next epoch in which this replica leads. A
         coordinator names its epoch, and does not live longer.
         """
-        waits = acks == ACKS_ALL
-        if waits:
-            self._log_guard.apply(leader.on_produce_waits(token, end_offset, outlasts=outlasts))
-        return AppendResult(
-            ErrorCode.none, base_offset, self._replica.marks.log_start_offset, waits,
-            log_append_time_ms=append_time_ms, end_offset=end_offset,
-        )  # fmt: skip
+        appended = Appended(base_offset, self._replica.marks.log_start_offset, end_offset, append_time_ms)
+        if acks != ACKS_ALL:
+            return appended
+        self._log_guard.apply(leader.on_produce_waits(token, end_offset, outlasts=outlasts))
+        return AwaitsReplicas(appended)

@@ -21,10 +21,6 @@ from sparklog.storage.disk import Buffer
 from sparklog.storage.log import Log
 from sparklog.storage.snapshots import producer_batch
 
-AFTER_A_REFUSED_ONE: Final = (
-    "an earlier batch of this producer was refused, and has not been repeated: send that one first"
-)
-
 NOT_VERIFIED: Final = (
     "the producer's coordinator has not confirmed that this partition is part of an ongoing transaction: add "
     "the partition to the transaction first, or send the batch again if its transaction has not ended"

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sparklog.broker.leadership import LeadershipListeners
-from sparklog.broker.partition.answers import AppendResult, DeletionResult
+from sparklog.broker.partition.answers import DeletionResult
+from sparklog.broker.partition.append_results import AppendResult
 from sparklog.broker.partition.flusher import Flusher
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.ports import IsrProposals
@@ -55,8 +56,8 @@ class Effects:
     """Carries out the outward effects of all partitions. It takes no guard of its own."""
 
     table: PartitionTable
-    appends: JointWaits[AppendResult]
-    deletions: JointWaits[DeletionResult]
+    appends: JointWaits[AppendResult, ErrorCode]
+    deletions: JointWaits[DeletionResult, DeletionResult]
     fetches: FetchPurgatory
     flusher: Flusher
     proposals: IsrProposals
@@ -68,7 +69,7 @@ class Effects:
         """Carry out an outward effect; called in order, outside all locks of partitions and roles."""
         match effect:
             case CompleteProduce(token, error):
-                self.appends.complete(token, AppendResult(error))
+                self.appends.complete(token, error)
             case FlushLog():
                 self.flusher.request(partition.log_guard)
             case CompleteDeletion(token, error, low_watermark):

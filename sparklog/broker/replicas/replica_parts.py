@@ -6,7 +6,8 @@ from typing import Self
 from sparklog.broker.current_settings import CurrentSettings
 from sparklog.broker.leadership import LeadershipListeners
 from sparklog.broker.log_dirs import LogDirs
-from sparklog.broker.partition.answers import AppendResult, DeletionResult
+from sparklog.broker.partition.answers import DeletionResult
+from sparklog.broker.partition.append_results import AppendResult, decided
 from sparklog.broker.partition.flusher import Flusher
 from sparklog.broker.partition.free_space import FreeSpaces
 from sparklog.broker.ports import IsrProposals, Ports
@@ -29,12 +30,17 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId
 
 
+def _its_outcome(_waited: DeletionResult, outcome: DeletionResult) -> DeletionResult:
+    """Only the replicas together know the low watermark."""
+    return outcome
+
+
 @dataclass(frozen=True, slots=True)
 class Waits:
     """Requests that wait, and what is kept between fetches."""
 
-    appends: JointWaits[AppendResult]
-    deletions: JointWaits[DeletionResult]
+    appends: JointWaits[AppendResult, ErrorCode]
+    deletions: JointWaits[DeletionResult, DeletionResult]
     fetches: FetchPurgatory
     fetch_sessions: FetchSessions
     fetches_in_progress: FetchesInProgress
@@ -43,8 +49,8 @@ class Waits:
     def compose(cls, ports: Ports, throttles: ReplicationThrottles) -> Self:
         sessions = FetchSessions(ports)
         return cls(
-            JointWaits(ports, timed_out=AppendResult(ErrorCode.request_timed_out)),
-            JointWaits(ports, timed_out=DeletionResult(ErrorCode.request_timed_out)),
+            JointWaits(ports, decided, timed_out=ErrorCode.request_timed_out),
+            JointWaits(ports, _its_outcome, timed_out=DeletionResult(ErrorCode.request_timed_out)),
             FetchPurgatory(ports, throttles.leader, sessions.by_token),
             sessions,
             FetchesInProgress(),

@@ -44,7 +44,7 @@ class Roles:
         fence: ControllerFence,
         failures: DirectoryFailures,
         fetchers: Fetchers,
-        deletions: JointWaits[DeletionResult],
+        deletions: JointWaits[DeletionResult, DeletionResult],
     ) -> None:
         self._broker_id = broker_id
         self._guard = guard

@@ -19,7 +19,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from sparklog.broker.ports import Ports
 from sparklog.model.ids import TopicPartition
@@ -33,11 +33,9 @@ class ShareResult(Protocol):
     def waits(self) -> bool:
         """Whether the share is to be decided later, by ``JointWaits.complete``."""
 
-    def decided(self, outcome: Self) -> Self:
-        """This result, which waited, with the outcome that it waited for."""
-
 
 ResultT = TypeVar("ResultT", bound=ShareResult)
+OutcomeT = TypeVar("OutcomeT")
 
 
 class Share(NamedTuple, Generic[ResultT]):
@@ -51,26 +49,26 @@ class Share(NamedTuple, Generic[ResultT]):
 
 
 @dataclass(slots=True)
-class _OpenShare(Generic[ResultT]):
+class _OpenShare(Generic[ResultT, OutcomeT]):
     """A share that is not decided yet."""
 
     topic_partition: TopicPartition
     forget: Callable[[int], None]
     result: ResultT | None = None
     """None until ``begin`` has returned."""
-    outcome: ResultT | None = None
+    outcome: OutcomeT | None = None
     """A completion that arrived before ``begin`` returned."""
 
 
 @dataclass(slots=True)
-class JointWait(Generic[ResultT]):
+class JointWait(Generic[ResultT, OutcomeT]):
     """One request. ``guard`` protects all of it."""
 
     guard: Guard
     answer: Callable[[dict[TopicPartition, ResultT]], None]
     results: dict[TopicPartition, ResultT]
     """The refusals, and the decided shares. A share that has begun is here or in ``open_shares``."""
-    open_shares: dict[int, _OpenShare[ResultT]] = field(default_factory=dict)
+    open_shares: dict[int, _OpenShare[ResultT, OutcomeT]] = field(default_factory=dict)
     """By token."""
     deadline: Cancellable | None = None
     """Set if a share is open when all have begun."""
@@ -80,15 +78,20 @@ class JointWait(Generic[ResultT]):
     """Set once, by the thread that answers, or gives up. Then no share is open."""
 
 
-class JointWaits(Generic[ResultT]):
+class JointWaits(Generic[ResultT, OutcomeT]):
     """The waiting requests of one kind, by the tokens that their partitions know."""
 
-    def __init__(self, ports: Ports, *, timed_out: ResultT) -> None:
-        """``timed_out`` is the result of a share that is still undecided at its request's deadline."""
+    def __init__(
+        self, ports: Ports, decided: Callable[[ResultT, OutcomeT], ResultT], *, timed_out: OutcomeT
+    ) -> None:
+        """``decided`` gives the result of a share that waited, once it has its outcome. ``timed_out`` is the
+        outcome of a share that is still undecided at its request's deadline.
+        """
+        self._decided = decided
         self._ports = ports
         self._timed_out = timed_out
         self._tokens = itertools.count(1)
-        self._waits: dict[int, JointWait[ResultT]] = {}
+        self._waits: dict[int, JointWait[ResultT, OutcomeT]] = {}
 
     def __len__(self) -> int:
         """The number of waiting shares."""
@@ -107,7 +110,9 @@ class JointWaits(Generic[ResultT]):
         No two of them may be about the same partition, because results are by partition (``named_twice``).
         ``answer`` is called on this thread, on the one that completes the last share, or on the timer's.
         """
-        wait = JointWait(self._ports.new_guard(), answer, {} if refused is None else dict(refused))
+        wait: JointWait[ResultT, OutcomeT] = JointWait(
+            self._ports.new_guard(), answer, {} if refused is None else dict(refused)
+        )
         try:
             for share in shares:
                 self._begin(wait, share)
@@ -120,7 +125,7 @@ class JointWaits(Generic[ResultT]):
                 wait.deadline = self._ports.timer.after(timeout_ms, lambda: self._time_out(wait))
         self._answer_if_decided(wait)
 
-    def complete(self, token: int, outcome: ResultT) -> None:
+    def complete(self, token: int, outcome: OutcomeT) -> None:
         """The share that waits under ``token`` is decided; an unknown token is ignored."""
         wait = self._waits.get(token)
         if wait is None:
@@ -132,13 +137,13 @@ class JointWaits(Generic[ResultT]):
             if share.result is None:
                 share.outcome = outcome
                 return
-            self._decide(wait, token, share.result.decided(outcome))
+            self._decide(wait, token, self._decided(share.result, outcome))
         self._answer_if_decided(wait)
 
-    def _begin(self, wait: JointWait[ResultT], share: Share[ResultT]) -> None:
+    def _begin(self, wait: JointWait[ResultT, OutcomeT], share: Share[ResultT]) -> None:
         token = next(self._tokens)
         # The token is known before the share begins, so that no completion can arrive too early.
-        begun = _OpenShare[ResultT](share.topic_partition, share.forget)
+        begun = _OpenShare[ResultT, OutcomeT](share.topic_partition, share.forget)
         with wait.guard:
             wait.open_shares[token] = begun
         self._waits[token] = wait
@@ -148,42 +153,42 @@ class JointWaits(Generic[ResultT]):
             if not result.waits:
                 self._decide(wait, token, result)
             elif begun.outcome is not None:
-                self._decide(wait, token, result.decided(begun.outcome))
+                self._decide(wait, token, self._decided(result, begun.outcome))
 
-    def _decide(self, wait: JointWait[ResultT], token: int, result: ResultT) -> None:
+    def _decide(self, wait: JointWait[ResultT, OutcomeT], token: int, result: ResultT) -> None:
         """Within the guard of ``wait``."""
         share = wait.open_shares.pop(token)
         wait.results[share.topic_partition] = result
         self._waits.pop(token, None)
 
-    def _time_out(self, wait: JointWait[ResultT]) -> None:
+    def _time_out(self, wait: JointWait[ResultT, OutcomeT]) -> None:
         with wait.guard:
             late = self._take_open(wait)
             for share in late.values():
                 # Begun, because the deadline is set after the last share has begun.
                 assert share.result is not None
-                wait.results[share.topic_partition] = share.result.decided(self._timed_out)
+                wait.results[share.topic_partition] = self._decided(share.result, self._timed_out)
         self._forget(late)
         self._answer_if_decided(wait)
 
-    def _abandon(self, wait: JointWait[ResultT]) -> None:
+    def _abandon(self, wait: JointWait[ResultT, OutcomeT]) -> None:
         with wait.guard:
             wait.is_answered = True
             left = self._take_open(wait)
         self._forget(left)
 
-    def _take_open(self, wait: JointWait[ResultT]) -> dict[int, _OpenShare[ResultT]]:
+    def _take_open(self, wait: JointWait[ResultT, OutcomeT]) -> dict[int, _OpenShare[ResultT, OutcomeT]]:
         """The open shares of ``wait``, which are open no longer. Within its guard."""
         taken = dict(wait.open_shares)
         wait.open_shares.clear()
         return taken
 
-    def _forget(self, shares: dict[int, _OpenShare[ResultT]]) -> None:
+    def _forget(self, shares: dict[int, _OpenShare[ResultT, OutcomeT]]) -> None:
         for token, share in shares.items():
             self._waits.pop(token, None)
             share.forget(token)
 
-    def _answer_if_decided(self, wait: JointWait[ResultT]) -> None:
+    def _answer_if_decided(self, wait: JointWait[ResultT, OutcomeT]) -> None:
         with wait.guard:
             if wait.is_answered or wait.open_shares or not wait.all_begun:
                 return

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from sparklog.broker.partition.answers import AppendResult, ReadRequest
+from sparklog.broker.partition.answers import ReadRequest
+from sparklog.broker.partition.append_results import AppendResult
 from sparklog.core.producers.transactions import AbortedTransaction
 from sparklog.core.replication.actions import WakeFetch
 from sparklog.model.append_origin import AppendOrigin
@@ -14,7 +15,7 @@ from sparklog.model.transaction_end import TransactionEnd
 from sparklog.records.control import build_marker
 from sparklog.records.envelope import split, stamp
 from sparklog.records.kafka_encode import Record, build_records_batch
-from tests.broker.partition_harness import Harness, take_over
+from tests.broker.partition_harness import Harness, base_offset, take_over
 
 
 @dataclass
@@ -43,7 +44,7 @@ class Transactional:
         """Append a batch as a coordinator does; its base offset."""
         result = self.harness.produce(self.batch(producer_id, count=count), origin=AppendOrigin.COORDINATOR)
         assert result.error is ErrorCode.none
-        return result.base_offset
+        return base_offset(result)
 
     def mark(
         self, producer_id: int, *, commits: bool, epoch: int = 0, coordinator_epoch: int = 0
@@ -209,7 +210,7 @@ class TestVerification:
         again = leader.batch(7, 0)
         assert self.begin(leader, again) is None
         result = leader.harness.produce(again)
-        assert (result.error, result.base_offset) == (ErrorCode.none, 0)
+        assert (result.error, base_offset(result)) == (ErrorCode.none, 0)
 
     def test_a_batch_that_is_refused_anyway_and_a_plain_one_are_not_verified(self, leader) -> None:
         leader.mark(7, commits=True, epoch=3)

@@ -4,6 +4,7 @@ import errno
 
 import pytest
 
+from sparklog.broker.partition.append_results import LateRequest
 from sparklog.broker.partition.leader_append import Marker
 from sparklog.core.producers.transactions import AbortedTransaction
 from sparklog.model.errors import ErrorCode
@@ -13,7 +14,7 @@ from sparklog.model.write_ids import producer_id_of
 from sparklog.records.envelope import split
 from sparklog.storage.disk import LocalFile
 from tests.broker.partition.test_isolation import Transactional
-from tests.broker.partition_harness import Harness, take_over
+from tests.broker.partition_harness import Harness, base_offset, once_replicated, take_over
 from tests.of_this_thread import of_this_thread
 
 NONE = ErrorCode.none
@@ -34,7 +35,7 @@ class Marked(Transactional):
             for producer_id, commits, changes in markers
         ]
         appended = self.partition.leader_append.append_markers(built, token, connection=connection)
-        return appended.each(appended.together, len(built))
+        return appended.each(once_replicated(appended.together), len(built))
 
 
 def marker(producer_id, *, commits=True, **changes):
@@ -42,7 +43,7 @@ def marker(producer_id, *, commits=True, **changes):
 
 
 def told(results):
-    return [(result.error.name, result.base_offset) for result in results]
+    return [(result.error.name, base_offset(result)) for result in results]
 
 
 @pytest.fixture
@@ -128,7 +129,7 @@ def test_one_that_is_late_is_told_so_and_the_others_are_appended(leader) -> None
     leader.mark_together(marker(7), connection=20)
     leader.write(7)
     results = leader.mark_together(marker(7), marker(8), connection=19)
-    assert [result.is_late for result in results] == [True, False]
+    assert [isinstance(result, LateRequest) for result in results] == [True, False]
     assert results[1].base_offset == 4
     leader.replicate()
     assert leader.read()[2] == 3, "the transaction that producer 7 has begun since is open"

@@ -4,16 +4,17 @@ import threading
 
 import pytest
 
-from sparklog.broker.partition.answers import AppendResult
+from sparklog.broker.partition.append_results import Appended, AwaitsReplicas, InDoubt, Refused, decided
 from sparklog.broker.ports import Ports
 from sparklog.broker.waiting.joint_wait import JointWaits, Share, named_twice
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 
 A, B = TopicPartition("quakes", 0), TopicPartition("quakes", 1)
-WAITING = AppendResult(ErrorCode.none, 7, 0, waits=True)
-DONE = AppendResult(ErrorCode.none, 7, 0)
-TIMED_OUT = AppendResult(ErrorCode.request_timed_out)
+DONE = Appended(7, 0, 9)
+WAITING = AwaitsReplicas(DONE)
+TIMED_OUT = InDoubt(ErrorCode.request_timed_out, 9)
+LOST = InDoubt(ErrorCode.not_leader_or_follower, 9)
 
 
 class Places:
@@ -21,7 +22,7 @@ class Places:
 
     def __init__(self, timer) -> None:
         ports = Ports(clock=None, timer=timer, executor=None, new_guard=threading.Lock)
-        self.waits = JointWaits(ports, timed_out=TIMED_OUT)
+        self.waits = JointWaits(ports, decided, timed_out=ErrorCode.request_timed_out)
         self.tokens: dict[TopicPartition, int] = {}
         self.forgotten = []
         self.answers = []
@@ -52,7 +53,7 @@ def places(timer):
 
 
 def test_a_request_without_shares_is_answered_at_once_with_its_refusals(places):
-    refused = AppendResult(ErrorCode.invalid_request)
+    refused = Refused(ErrorCode.invalid_request)
     places.run(refused={A: refused})
     assert places.answers == [{A: refused}]
 
@@ -64,10 +65,10 @@ def test_a_request_that_need_not_wait_sets_no_deadline(places, timer):
 
 def test_the_answer_waits_for_the_last_share(places, timer):
     places.run(places.share(A), places.share(B))
-    places.waits.complete(places.tokens[B], AppendResult(ErrorCode.none))
+    places.waits.complete(places.tokens[B], ErrorCode.none)
     assert places.answers == []
-    places.waits.complete(places.tokens[A], AppendResult(ErrorCode.not_leader_or_follower))
-    assert places.answers == [{B: DONE, A: AppendResult(ErrorCode.not_leader_or_follower)}]
+    places.waits.complete(places.tokens[A], ErrorCode.not_leader_or_follower)
+    assert places.answers == [{B: DONE, A: LOST}]
     assert (timer.waiting, len(places.waits)) == ([], 0)
 
 
@@ -77,15 +78,14 @@ def test_a_share_that_is_decided_while_others_have_not_begun_answers_nothing_yet
 
 
 def test_an_outcome_that_arrives_before_the_share_has_its_result_is_kept_for_it(places):
-    places.run(places.share(A, completed_early=AppendResult(ErrorCode.none)))
+    places.run(places.share(A, completed_early=ErrorCode.none))
     assert places.answers == [{A: DONE}]
     assert len(places.waits) == 0
 
 
 def test_an_error_that_arrives_before_the_share_has_its_result_hides_the_offset(places):
-    lost = AppendResult(ErrorCode.not_leader_or_follower)
-    places.run(places.share(A, completed_early=lost))
-    assert places.answers == [{A: lost}]
+    places.run(places.share(A, completed_early=ErrorCode.not_leader_or_follower))
+    assert places.answers == [{A: LOST}]
 
 
 def test_late_shares_say_so_and_their_partitions_forget_them(places, timer):
@@ -99,8 +99,8 @@ def test_late_shares_say_so_and_their_partitions_forget_them(places, timer):
 def test_a_request_is_answered_once_however_many_outcomes_arrive(places, timer):
     places.run(places.share(A))
     deadline = timer.waiting[0].action
-    places.waits.complete(places.tokens[A], AppendResult(ErrorCode.none))
-    places.waits.complete(places.tokens[A], AppendResult(ErrorCode.not_leader_or_follower))
+    places.waits.complete(places.tokens[A], ErrorCode.none)
+    places.waits.complete(places.tokens[A], ErrorCode.not_leader_or_follower)
     deadline()
     assert places.answers == [{A: DONE}]
 
@@ -108,7 +108,7 @@ def test_a_request_is_answered_once_however_many_outcomes_arrive(places, timer):
 def test_an_outcome_for_a_share_whose_time_is_up_changes_nothing(places, timer):
     places.run(places.share(A))
     timer.fire()
-    places.waits.complete(places.tokens[A], AppendResult(ErrorCode.none))
+    places.waits.complete(places.tokens[A], ErrorCode.none)
     assert places.answers == [{A: TIMED_OUT}]
 
 
@@ -117,7 +117,7 @@ def test_a_share_that_raises_leaves_no_token_behind_and_answers_nothing(places, 
         places.run(places.share(A), places.share(B, fails_with=KeyError("a bug")))
     assert places.forgotten == [places.tokens[A], places.tokens[B]]
     assert (len(places.waits), timer.waiting) == (0, [])
-    places.waits.complete(places.tokens[A], AppendResult(ErrorCode.none))
+    places.waits.complete(places.tokens[A], ErrorCode.none)
     assert places.answers == []
 
 

@@ -11,12 +11,12 @@ import confluent_kafka
 import pytest
 
 from sparklog.broker.partition.append_request import AppendRequest
+from sparklog.broker.partition.append_results import AwaitsReplicas
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
 from sparklog.client import offsets
 from sparklog.client.coordinator import Coordinator
 from sparklog.client.isolation import IsolationLevel
 from sparklog.model.append_origin import AppendOrigin
-from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.model.write_ids import is_of_a_write
@@ -95,8 +95,8 @@ class World:
         records = bytearray(batch)
         request = AppendRequest(records, split(records), ACKS_ALL, AppendOrigin.COORDINATOR)
         result = partition.leader_append.append(request, 2**40)
-        assert result.error is ErrorCode.none
-        until(lambda: partition.high_watermark >= result.end_offset, str(partition))
+        assert isinstance(result, AwaitsReplicas)
+        until(lambda: partition.high_watermark >= result.appended.end_offset, str(partition))
 
     def end_for(self, level: IsolationLevel, partition: int) -> int:
         where = TopicPartition(self.topic, partition)

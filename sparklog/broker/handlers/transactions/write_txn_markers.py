@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from sparklog.broker.call import Call
-from sparklog.broker.partition.answers import AppendResult
+from sparklog.broker.partition.append_results import Appended, AppendResult, LateRequest, Refused
 from sparklog.broker.partition.leader_append import AppendedMarkers, Marker
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.joint_wait import Share
@@ -74,9 +74,9 @@ class _Writing:
                 for number in numbers:
                     marker = self._markers[number]
                     if marker is None:
-                        self._results[number][topic_partition] = AppendResult(ErrorCode.invalid_request)
+                        self._results[number][topic_partition] = Refused(ErrorCode.invalid_request)
                     elif isinstance(found, ErrorCode):
-                        self._results[number][topic_partition] = AppendResult(found)
+                        self._results[number][topic_partition] = Refused(found)
                     else:
                         markers[number] = marker
                 if markers and isinstance(found, Partition):
@@ -98,14 +98,14 @@ class _Writing:
 
     def _tell_coordinator(self, topic_partition: TopicPartition, decided: dict[int, AppendResult]) -> None:
         for number, result in decided.items():
-            if result.error is ErrorCode.none:
+            if isinstance(result, Appended):
                 asked = self._asked[number]
                 self._call.broker.coordinators.on_end(
                     topic_partition, asked.producer_id, asked.transaction_result, result.base_offset
                 )
 
     def answer(self) -> None:
-        if any(result.is_late for results in self._results for result in results.values()):
+        if any(isinstance(result, LateRequest) for results in self._results for result in results.values()):
             self._call.exchange.close()
             return
         answered = zip(self._asked, self._results, strict=True)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from sparklog.broker.handlers.transactions import write_txn_markers
-from sparklog.broker.partition.answers import AppendResult
+from sparklog.broker.partition.append_results import decided
 from sparklog.broker.ports import Ports
 from sparklog.broker.waiting.joint_wait import JointWaits
 from sparklog.core.replication.actions import CompleteProduce
@@ -32,7 +32,8 @@ class Leading:
         self.timer = ManualTimer()
         self.waits = JointWaits(
             Ports(clock=clock, timer=self.timer, executor=None, new_guard=threading.Lock),
-            timed_out=AppendResult(ErrorCode.request_timed_out),
+            decided,
+            timed_out=ErrorCode.request_timed_out,
         )
         self.partitions, self.appends = {}, []
         for topic_partition in (T0, T1, OFFSETS):
@@ -86,7 +87,7 @@ class Leading:
     def delivered(self, made):
         for effect in made.harness.taken():
             if isinstance(effect, CompleteProduce):
-                self.waits.complete(effect.token, AppendResult(effect.error))
+                self.waits.complete(effect.token, effect.error)
 
 
 def marker(producer_id, *topic_partitions, commits=True, epoch=0, coordinator_epoch=0):

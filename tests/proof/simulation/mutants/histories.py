@@ -7,7 +7,7 @@ from typing import Any, Final
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
 from simulation.plans.plots.lost_disks import ALL_DISKS_GO
-from sparklog.broker.partition.answers import AppendResult
+from sparklog.broker.partition.append_results import Refused
 from sparklog.broker.partition.leader_append import AWAITS_HISTORY, LeaderAppend
 from sparklog.broker.remote_log.copying import history_questions
 from sparklog.core.producers.producer_state import ProducerStates
@@ -34,9 +34,9 @@ def _appends_before_the_answer(switch: Switch) -> None:
     """A leader that has not compared its log with its history takes records."""
 
     def leader_in(original: Any) -> Any:
-        def mutated(self: LeaderAppend, leader_epoch: int | None) -> Leader | AppendResult:
-            found: Leader | AppendResult = original(self, leader_epoch)
-            waits = isinstance(found, AppendResult) and found.message == AWAITS_HISTORY
+        def mutated(self: LeaderAppend, leader_epoch: int | None) -> Leader | Refused:
+            found: Leader | Refused = original(self, leader_epoch)
+            waits = isinstance(found, Refused) and found.message == AWAITS_HISTORY
             leader = self._replica.leader
             return leader if waits and leader is not None else found
 
