@@ -127,11 +127,11 @@ def _the_committed_version_is_opened_again(switch: Switch) -> None:
     """A version is new if it is not below the last committed one."""
 
     def opened(original: Any) -> Any:
-        def mutated(app: App | None, request: OpenWrite, wall_ms: int) -> Any:
+        def mutated(app: App | None, request: OpenWrite, wall_ms: int, leader_epoch: LeaderEpoch) -> Any:
             head = None if app is None else app.head
             if head is not None and head.state is AppState.IDLE and request.version == head.committed_version:
                 app = App(request.app, replace(head, committed_version=request.version - 1))
-            return original(app, request, wall_ms)
+            return original(app, request, wall_ms, leader_epoch)
 
         return mutated
 
