@@ -1,7 +1,7 @@
 """The broker's ports to the outside, so that a simulation can replace it.
 
-The replica manager, the fetch and produce paths and the fetchers take no lock but the guards that are given
-to them, start no thread, and read no clock but the one that they get.
+Partitions and their roles, the fetch and produce paths and the fetchers take no lock but the guards that are
+given to them, start no thread, and read no clock but the one that they get.
 """
 
 from collections.abc import Callable, Iterable
