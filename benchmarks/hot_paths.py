@@ -31,7 +31,7 @@ def works() -> Work:
     """Imported here, so that they are the ones of the tree that this process measures."""
     from sparklog.model.parts import read_parts
     from sparklog.records.envelope import parse_header
-    from sparklog.records.kafka_encode import Record, build_records_batch
+    from sparklog.records.kafka.encode import Record, build_records_batch
     from sparklog.records.validate import check_produced
     from sparklog.wire import codec
     from sparklog.wire.messages.data import fetch, produce

@@ -12,7 +12,7 @@ from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.model.transaction_end import TransactionEnd
 from sparklog.records.control import build_marker
 from sparklog.records.envelope import split
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.testing import InProcessCluster
 
 WAIT_S = 30

@@ -13,7 +13,7 @@ from bench.machine import cpu_of
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.producer import BatchProducer
 from sparklog.model.ids import TopicPartition
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 
 IDLE_S: Final = 5.0
 TOPIC: Final = "layers-tiny"

@@ -22,8 +22,8 @@ from sparklog.client.partitioning.partitioner import split_by_partition
 from sparklog.model.ids import TopicPartition
 from sparklog.network.clock import SystemClock
 from sparklog.network.inbound import FrameReceiver
+from sparklog.records.decoding import read_columns
 from sparklog.records.envelope import Bytes, Compression, set_producer, split, stamp
-from sparklog.records.reading import read_columns
 from sparklog.records.validate import Accepted, check_produced
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log

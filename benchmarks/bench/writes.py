@@ -24,7 +24,7 @@ from sparklog.client.transactions.writes.identity import WriteIdentity
 from sparklog.client.transactions.writes.member import WriteMember
 from sparklog.model.ids import TopicPartition
 from sparklog.model.write_ids import MEMBER_EPOCH
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 
 PARTITIONS: Final = 4
 DELIVERIES: Final = ("exactly-once", "at-least-once")

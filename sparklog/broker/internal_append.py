@@ -24,7 +24,7 @@ from sparklog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
 from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.model.time import Clock
 from sparklog.records.envelope import Compression, split
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 
 NAMED_TWICE: Final = "several batches name the same partition: send one at a time"
 

@@ -19,9 +19,9 @@ from sparklog.model.ids import TopicPartition
 from sparklog.model.parts import Part, read_parts
 from sparklog.records.bridge import values_of
 from sparklog.records.control import end_of_transaction
+from sparklog.records.decoding import read_columns
 from sparklog.records.envelope import BatchHeader, Bytes, crc_matches, split
 from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
-from sparklog.records.reading import read_columns
 from sparklog.wire.messages.data.fetch import (
     AbortedTransaction,
     FetchPartition,

@@ -18,11 +18,11 @@ from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.records.bridge import binaries, numbers
-from sparklog.records.columns import HEADERS_TYPE
 from sparklog.records.envelope import Compression
-from sparklog.records.kafka_spans import headers_list
+from sparklog.records.kafka.spans import headers_list
 from sparklog.records.payload import payload
 from sparklog.records.payload_kinds import PayloadKind
+from sparklog.records.row_columns import HEADERS_TYPE
 
 Headers = Sequence[tuple[str, bytes | None]]
 

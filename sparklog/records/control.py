@@ -13,9 +13,9 @@ from typing import Final
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.transaction_end import TransactionEnd
 from sparklog.records.envelope import CONTROL_BIT, TRANSACTIONAL_BIT, BatchHeader, Bytes, build_envelope
-from sparklog.records.kafka import records_of
-from sparklog.records.kafka_encode import append_varint
-from sparklog.records.kafka_walk import walk
+from sparklog.records.kafka.encode import append_varint
+from sparklog.records.kafka.kafka_payload import records_of
+from sparklog.records.kafka.walk import walk
 
 ABORT: Final = 0
 COMMIT: Final = 1

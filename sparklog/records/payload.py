@@ -58,13 +58,13 @@ class Payload(Protocol):
 
 
 def _load_records() -> Payload:
-    from sparklog.records.kafka import KafkaRecords
+    from sparklog.records.kafka.kafka_payload import KafkaRecords
 
     return KafkaRecords()
 
 
 def _load_arrow() -> Payload:
-    from sparklog.records.arrow import ArrowPayload
+    from sparklog.records.arrow.arrow_payload import ArrowPayload
 
     return ArrowPayload()
 

@@ -6,7 +6,7 @@ read-committed consumers depend on them. So only the envelope's fields about the
 """
 
 from sparklog.model.errors import CorruptBatch
-from sparklog.records.arrow import read_rows
+from sparklog.records.arrow.arrow_payload import read_rows
 from sparklog.records.envelope import (
     ARROW_BIT,
     DELETE_HORIZON_BIT,
@@ -16,7 +16,7 @@ from sparklog.records.envelope import (
     crc_matches,
     parse_header,
 )
-from sparklog.records.kafka_encode import encode, header_lists
+from sparklog.records.kafka.encode import encode, header_lists
 
 
 def arrow_to_records(batch: Bytes) -> bytes:

@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
 from sparklog.client.changes import ClusterChanges
 from sparklog.model.errors import ErrorCode
 from sparklog.network.connection import Connection
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.testing import InProcessCluster
 from sparklog.wire.codec import decode_response
 from sparklog.wire.messages.data.produce import ProducePartition, ProduceRequest, ProduceTopic

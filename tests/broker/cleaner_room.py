@@ -14,7 +14,7 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
 from sparklog.model.parts import read_parts
 from sparklog.records.envelope import split
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log_directory import LogDirectory
 

@@ -16,7 +16,7 @@ from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.model.config import DYNAMIC_BROKER_SETTINGS
 from sparklog.model.errors import ErrorCode
 from sparklog.records.envelope import split
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from tests.broker.cleaner_room import Room, clean_all
 
 UNCOMPACTED = {"log.cleanup.policy": "delete", "log.segment.bytes": "1000000"}

@@ -4,7 +4,7 @@ from sparklog.broker.internal_append import InternalAppends, InternalBatch
 from sparklog.broker.partition.append_results import InDoubt, Refused
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
-from sparklog.records.kafka_encode import Record
+from sparklog.records.kafka.encode import Record
 
 TP = TopicPartition("quakes", 0)
 """The replica of the harness; whether a topic is internal is looked at where clients produce."""

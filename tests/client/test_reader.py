@@ -14,10 +14,10 @@ from sparklog.client.isolation import IsolationLevel
 from sparklog.client.reader import read_range
 from sparklog.model.errors import CorruptBatch, ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
-from sparklog.records.columns import ROW_SCHEMA
 from sparklog.records.envelope import CONTROL_BIT, TRANSACTIONAL_BIT, build_envelope, parse_header
 from sparklog.records.payload import payload
 from sparklog.records.payload_kinds import PayloadKind
+from sparklog.records.row_columns import ROW_SCHEMA
 from sparklog.wire.messages.data.fetch import AbortedTransaction, FetchRequest
 from sparklog.wire.messages.discovery.metadata import MetadataRequest
 

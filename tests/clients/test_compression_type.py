@@ -9,7 +9,7 @@ from sparklog.model.ids import TopicPartition
 from sparklog.model.parts import read_parts
 from sparklog.network.connection import Connection
 from sparklog.records.envelope import Compression, split
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.testing import InProcessCluster
 from sparklog.wire.messages.data.fetch import FetchPartition, FetchRequest, FetchTopic
 from sparklog.wire.messages.data.produce import ProducePartition, ProduceRequest, ProduceTopic

@@ -22,7 +22,7 @@ from sparklog.client.transactions.writes.identity import WriteIdentity
 from sparklog.client.transactions.writes.member import WriteMember
 from sparklog.model.ids import TopicPartition
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC as TOPIC
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.testing import InProcessCluster
 from sparklog.wire.messages.discovery.find_coordinator import TRANSACTION_KEY
 from tests.waiting import until

@@ -7,7 +7,7 @@ import pytest
 from sparklog.client.errors import ProduceFailed
 from sparklog.client.producer import BatchProducer
 from sparklog.model.ids import TopicPartition
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.testing import InProcessCluster
 from tests.waiting import until
 

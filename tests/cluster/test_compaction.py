@@ -14,7 +14,7 @@ from kafka import TopicPartition as KafkaPythonPartition
 from sparklog.broker.log_cleaner import CleanerState
 from sparklog.client.producer import BatchProducer
 from sparklog.model.ids import TopicPartition as LogPartition
-from sparklog.records.arrow import ArrowPayload
+from sparklog.records.arrow.arrow_payload import ArrowPayload
 from sparklog.records.envelope import Compression, split
 from sparklog.records.payload import payload_of
 from sparklog.testing.cluster import InProcessCluster

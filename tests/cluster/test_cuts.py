@@ -14,7 +14,7 @@ from sparklog.client.transactions import cutting
 from sparklog.client.transactions.cutting import agreed_cut, made_cut, serves_cuts
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.testing import InProcessCluster
 from tests.cluster.test_atomic_writes import TIMEOUT_MS, Writing
 from tests.waiting import until

@@ -13,7 +13,7 @@ from sparklog.controller.server import ControllerServer
 from sparklog.model.ids import TopicPartition
 from sparklog.model.parts import read_parts
 from sparklog.network.clock import SystemClock
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.testing import InProcessCluster
 from sparklog.testing.cluster import SESSION_TIMEOUT_MS
 

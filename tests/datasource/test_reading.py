@@ -13,7 +13,7 @@ from sparklog.client.retry import Deadline
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.network.clock import SystemClock
-from sparklog.records.columns import HEADERS_TYPE, row_batch
+from sparklog.records.row_columns import HEADERS_TYPE, row_batch
 from sparklog_datasource import reading as module
 from sparklog_datasource.losses import DataLost, Reason
 from sparklog_datasource.ranges import OffsetRange

@@ -8,7 +8,7 @@ from sparklog.model.transaction_end import TransactionEnd
 from sparklog.records.control import build_marker, end_of_transaction
 from sparklog.records.envelope import CONTROL_BIT, TRANSACTIONAL_BIT, crc_matches, parse_header
 from sparklog.records.filtering.filter import emptied, restamped
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.payload import payload_of
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from sparklog.model.errors import CorruptBatch
-from sparklog.records import kafka_spans
 from sparklog.records.envelope import parse_header
 from sparklog.records.filtering import filter_records
 from sparklog.records.filtering.filter import decode
-from sparklog.records.kafka import records_of
-from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.records.kafka_spans import boundaries, gather, spans_of
+from sparklog.records.kafka import spans as kafka_spans
+from sparklog.records.kafka.encode import Record, build_records_batch
+from sparklog.records.kafka.kafka_payload import records_of
+from sparklog.records.kafka.spans import boundaries, gather, spans_of
 
 
 def batch_of(draw: random.Random, count: int) -> bytes:

@@ -3,9 +3,9 @@ import sys
 
 import pytest
 
-from sparklog.records.arrow import ArrowPayload
+from sparklog.records.arrow.arrow_payload import ArrowPayload
 from sparklog.records.envelope import ARROW_BIT, build_envelope, parse_header
-from sparklog.records.kafka import KafkaRecords
+from sparklog.records.kafka.kafka_payload import KafkaRecords
 from sparklog.records.payload import kind_of, payload, payload_of
 from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS, PayloadKind, capability, takes_arrow
 

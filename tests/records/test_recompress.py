@@ -8,8 +8,8 @@ import pytest
 from sparklog.model.errors import ErrorCode
 from sparklog.records.codecs import compress, compressed_pieces, decompress
 from sparklog.records.envelope import Compression, crc_matches, parse_header
-from sparklog.records.kafka import records_of
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
+from sparklog.records.kafka.kafka_payload import records_of
 from sparklog.records.recompress import Codec, recompress
 from sparklog.records.validate import Accepted, RefusedBatch, check_produced
 

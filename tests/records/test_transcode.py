@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparklog.model.errors import CorruptBatch
-from sparklog.records.arrow import ArrowPayload, payload_pieces
-from sparklog.records.columns import HEADERS_TYPE, normalise
+from sparklog.records.arrow.arrow_payload import ArrowPayload, payload_pieces
 from sparklog.records.envelope import (
     ARROW_BIT,
     DELETE_HORIZON_BIT,
@@ -20,9 +19,10 @@ from sparklog.records.envelope import (
     stamp,
 )
 from sparklog.records.filtering.filter import restamped
-from sparklog.records.kafka import KafkaRecords
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
+from sparklog.records.kafka.kafka_payload import KafkaRecords
 from sparklog.records.payload import payload_of
+from sparklog.records.row_columns import HEADERS_TYPE, normalise
 from sparklog.records.transcode import arrow_to_records
 from tests.records.to_arrow import records_to_arrow
 

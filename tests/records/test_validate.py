@@ -4,10 +4,10 @@ import pyarrow as pa
 import pytest
 
 from sparklog.model.errors import CorruptBatch, ErrorCode
-from sparklog.records.arrow import ArrowPayload
+from sparklog.records.arrow.arrow_payload import ArrowPayload
 from sparklog.records.envelope import CONTROL_BIT, Compression, build_envelope, parse_header, stamp
 from sparklog.records.filtering.filter import restamped
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.payload import payload
 from sparklog.records.payload_kinds import PayloadKind
 from sparklog.records.validate import Accepted, RefusedBatch, check_produced, check_replicated

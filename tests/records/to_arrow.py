@@ -3,9 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
-from sparklog.records.arrow import payload_pieces
+from sparklog.records.arrow.arrow_payload import payload_pieces
 from sparklog.records.bridge import values_of
-from sparklog.records.columns import Int64s, RowColumns
 from sparklog.records.envelope import (
     ARROW_BIT,
     COMPRESSION_MASK,
@@ -16,6 +15,7 @@ from sparklog.records.envelope import (
     parse_header,
 )
 from sparklog.records.payload import payload_of
+from sparklog.records.row_columns import Int64s, RowColumns
 
 
 def records_to_arrow(batch: Bytes, *, compression: Compression = Compression.NONE) -> bytes:

@@ -13,7 +13,7 @@ from sparklog.client.cluster import ClusterClient
 from sparklog.client.producer import BatchProducer
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog_runtime.demo.data_sets import Quake
 
 PAUSE_S: Final = 0.02

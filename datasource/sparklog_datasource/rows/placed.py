@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sparklog.model.ids import TopicPartition
 from sparklog.records.bridge import numbers, repeated_text
-from sparklog.records.columns import HEADERS_TYPE, TIMESTAMP_TYPE
+from sparklog.records.row_columns import HEADERS_TYPE, TIMESTAMP_TYPE
 from sparklog_datasource.rows.form import ColumnForm, RowForm
 from sparklog_datasource.rows.text import as_form
 
@@ -38,7 +38,7 @@ def arrow_schema(form: RowForm) -> pa.Schema:
 
 
 def with_place(rows: pa.RecordBatch, topic_partition: TopicPartition, form: RowForm) -> pa.RecordBatch:
-    """Rows in ``records.columns.ROW_SCHEMA`` as rows for Spark; NotText as ``as_form``."""
+    """Rows in ``records.row_columns.ROW_SCHEMA`` as rows for Spark; NotText as ``as_form``."""
     count = rows.num_rows
     columns = [
         as_form(rows, "key", form.key, topic_partition),

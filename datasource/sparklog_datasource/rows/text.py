@@ -21,7 +21,7 @@ class NotText(SparklogError):  # noqa: N818 (the field's word for the thing itse
 
 
 def as_form(rows: pa.RecordBatch, column: str, form: ColumnForm, topic_partition: TopicPartition) -> pa.Array:
-    """Column ``key`` or ``value`` of rows in ``records.columns.ROW_SCHEMA``, in the form ``form``.
+    """Column ``key`` or ``value`` of rows in ``records.row_columns.ROW_SCHEMA``, in the form ``form``.
 
     NotText for the first row that is no UTF-8, unless the form makes it null.
     """

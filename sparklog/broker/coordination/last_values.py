@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from crc32c import crc32c
 
 from sparklog.model.errors import CorruptBatch
+from sparklog.records.decoding import record_boundaries
 from sparklog.records.envelope import (
     ATTRIBUTES_POSITION,
     DELETE_HORIZON_BIT,
@@ -24,8 +25,7 @@ from sparklog.records.envelope import (
     BatchHeader,
     parse_header,
 )
-from sparklog.records.kafka_spans import CHUNK_BYTES, CHUNK_RECORDS, spans_of
-from sparklog.records.reading import record_boundaries
+from sparklog.records.kafka.spans import CHUNK_BYTES, CHUNK_RECORDS, spans_of
 
 _ENVELOPE: Final = struct.Struct(">qi4xbIhi30xi")
 """Base offset, length, magic, CRC, attributes, last offset delta and record count of an envelope."""

@@ -37,8 +37,8 @@ from sparklog.model.loops import Await, Loop, Pause, Signal
 from sparklog.model.parts import read_parts
 from sparklog.model.time import Clock, MonotonicMs
 from sparklog.records.control import end_of_transaction
+from sparklog.records.decoding import read_columns
 from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, crc_matches, parse_header
-from sparklog.records.reading import read_columns
 from sparklog.storage.log import Log
 from sparklog.storage.log_read import LogRead
 from sparklog.storage.recovery.damage import refuse_damaged

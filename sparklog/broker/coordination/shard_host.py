@@ -40,7 +40,7 @@ from sparklog.model.ids import (
 from sparklog.model.ports import Cancellable
 from sparklog.model.time import MonotonicMs
 from sparklog.records.envelope import Compression
-from sparklog.records.kafka_encode import Record
+from sparklog.records.kafka.encode import Record
 
 logger: Final = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 from crc32c import crc32c
 
 from sparklog.cli.dump.rows import COLUMN_INDENT, truth
-from sparklog.records.arrow import HEADERS_COLUMN, KEY_COLUMN, TIMESTAMP_COLUMN, VALUE_COLUMN
-from sparklog.records.arrow_header import UNTYPED_SCHEMA, ArrowHeader, ColumnEntry
+from sparklog.records.arrow.arrow_payload import HEADERS_COLUMN, KEY_COLUMN, TIMESTAMP_COLUMN, VALUE_COLUMN
+from sparklog.records.arrow.header import UNTYPED_SCHEMA, ArrowHeader, ColumnEntry
 
 NAMES: Final = {
     KEY_COLUMN: "key",

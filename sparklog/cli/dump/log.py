@@ -8,7 +8,7 @@ from sparklog.cli.dump.problems import Kind
 from sparklog.cli.dump.records import record_rows
 from sparklog.cli.dump.rows import BatchRow
 from sparklog.model.errors import CorruptBatch
-from sparklog.records.arrow_header import parse_arrow_header
+from sparklog.records.arrow.header import parse_arrow_header
 from sparklog.records.envelope import COMPRESSION_MASK, ENVELOPE_BYTES, Compression
 from sparklog.storage.inspection.inspect_file import InspectedFile
 from sparklog.storage.inspection.inspect_log import BATCH_BYTES_MAX, Damage, FoundBatch, LogWalk

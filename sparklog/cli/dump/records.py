@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from sparklog.cli.dump.rows import RecordRow, as_text
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.envelope import BatchHeader
-from sparklog.records.kafka import records_of
-from sparklog.records.kafka_walk import walk
+from sparklog.records.kafka.kafka_payload import records_of
+from sparklog.records.kafka.walk import walk
 from sparklog.records.payload import payload_of
 
 CONTROL_KEY: Final = struct.Struct(">hh")

@@ -5,7 +5,7 @@ epoch, producer's fields and codec; the remaining records keep their offsets, so
 loses all records may stay as an *empty batch*, an envelope without payload, if its sequence numbers or its
 last offset are still needed.
 
-Rows are decoded many at once, as in ``reading``: ``decode_runs`` yields the key and offset of each row, and
+Rows are decoded many at once, as in ``decoding``: ``decode_runs`` yields the key and offset of each row, and
 whether it is a tombstone (a record without value). ``Run.rebuild`` builds one batch of a run from the rows
 that are kept. Consecutive uncompressed *records* batches form one run.
 
@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from sparklog.records.decoding import Batch, is_joint
 from sparklog.records.envelope import (
     CONTROL_BIT,
     LOG_APPEND_TIME_BIT,
@@ -29,8 +30,7 @@ from sparklog.records.envelope import (
 from sparklog.records.filtering.filter_arrow import ArrowRun
 from sparklog.records.filtering.filter_records import RecordsRun
 from sparklog.records.filtering.run import Run
-from sparklog.records.kafka_spans import CHUNK_BYTES, CHUNK_RECORDS
-from sparklog.records.reading import Batch, is_joint
+from sparklog.records.kafka.spans import CHUNK_BYTES, CHUNK_RECORDS
 
 _EMPTY_BATCH_BITS = LOG_APPEND_TIME_BIT | TRANSACTIONAL_BIT | CONTROL_BIT
 

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparklog.records.arrow import ArrowRows, payload_pieces, read_rows
-from sparklog.records.arrow_header import parse_arrow_header
-from sparklog.records.columns import Int64s, RowColumns
+from sparklog.records.arrow.arrow_payload import ArrowRows, payload_pieces, read_rows
+from sparklog.records.arrow.header import parse_arrow_header
+from sparklog.records.arrow.layout import parse_layout
+from sparklog.records.decoding import Batch
 from sparklog.records.envelope import ENVELOPE_BYTES, Bytes, Compression
 from sparklog.records.filtering.run import Run, rebuilt_envelope
-from sparklog.records.ipc import parse_layout
-from sparklog.records.reading import Batch
+from sparklog.records.row_columns import Int64s, RowColumns
 
 _CODECS = {None: Compression.NONE, 0: Compression.LZ4, 1: Compression.ZSTD}
 

@@ -21,12 +21,12 @@ import pyarrow.compute as pc
 
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.codecs import compress
-from sparklog.records.columns import Int64s
+from sparklog.records.decoding import Batch, check_offset_deltas, per_row, record_boundaries
 from sparklog.records.envelope import Bytes
 from sparklog.records.filtering.run import Run, rebuilt_envelope
-from sparklog.records.kafka import records_of
-from sparklog.records.kafka_encode import append_varint
-from sparklog.records.kafka_spans import (
+from sparklog.records.kafka.encode import append_varint
+from sparklog.records.kafka.kafka_payload import records_of
+from sparklog.records.kafka.spans import (
     FEW_RECORDS,
     Octets,
     Spans,
@@ -35,8 +35,8 @@ from sparklog.records.kafka_spans import (
     spans_of,
     varints,
 )
-from sparklog.records.kafka_walk import VARINT_BYTES_MAX, VARLONG_BYTES_MAX, check_count, varint
-from sparklog.records.reading import Batch, check_offset_deltas, per_row, record_boundaries
+from sparklog.records.kafka.walk import VARINT_BYTES_MAX, VARLONG_BYTES_MAX, check_count, varint
+from sparklog.records.row_columns import Int64s
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sparklog.records.columns import Int64s
+from sparklog.records.decoding import Batch
 from sparklog.records.envelope import DELETE_HORIZON_BIT, BatchHeader, Bytes, build_envelope
-from sparklog.records.reading import Batch
+from sparklog.records.row_columns import Int64s
 
 Booleans = npt.NDArray[np.bool_]
 

@@ -21,8 +21,8 @@ from sparklog.records.envelope import (
     crc_matches,
     parse_header,
 )
-from sparklog.records.kafka import records_of
-from sparklog.records.kafka_walk import WalkedRecord, walk
+from sparklog.records.kafka.kafka_payload import records_of
+from sparklog.records.kafka.walk import WalkedRecord, walk
 from sparklog.records.legacy.lz4_header import with_checksum_of_format_0
 from sparklog.records.legacy.message import FORMAT_1, build
 from sparklog.records.transcode import arrow_to_records

@@ -22,7 +22,7 @@ from typing import Final
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.records.codecs import STEP_BYTES, compressed_pieces, pieces_of
 from sparklog.records.envelope import ENVELOPE_BYTES, NO_TIMESTAMP, Compression, build_envelope, parse_header
-from sparklog.records.kafka_encode import append_record
+from sparklog.records.kafka.encode import append_record
 from sparklog.records.legacy.lz4_header import with_right_checksum
 from sparklog.records.legacy.message import (
     FORMAT_1,

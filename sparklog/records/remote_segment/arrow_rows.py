@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparklog.records.arrow import (
+from sparklog.records.arrow.arrow_payload import (
     HEADERS_COLUMN,
     KEY_COLUMN,
     TIMESTAMP_COLUMN,
@@ -23,13 +23,13 @@ from sparklog.records.arrow import (
     read_rows,
     serialise,
 )
-from sparklog.records.arrow_header import parse_arrow_header
+from sparklog.records.arrow.header import parse_arrow_header
+from sparklog.records.arrow.layout import IpcLayout, Node, Region, parse_layout
 from sparklog.records.bridge import numbers, values_of
-from sparklog.records.columns import Int64s
 from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, Compression
-from sparklog.records.ipc import IpcLayout, Node, Region, parse_layout
 from sparklog.records.remote_segment.ipc_file import padding, record_batch_metadata
 from sparklog.records.remote_segment.statistics import KEY_BYTES_MAX, BlockStatistics
+from sparklog.records.row_columns import Int64s
 
 OFFSET_COLUMN: Final = 0
 FILE_COLUMNS: Final = (OFFSET_COLUMN, TIMESTAMP_COLUMN, KEY_COLUMN, VALUE_COLUMN, HEADERS_COLUMN)

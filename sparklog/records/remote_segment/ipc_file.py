@@ -1,8 +1,8 @@
 """Metadata of Arrow IPC messages and the footer of Arrow IPC files, as flatbuffers that are written here.
 
 pyarrow's writer lays out and compresses a body anew; a remote segment keeps bodies as they are, with further
-buffers after them. So the metadata is ours. Field numbers of RecordBatch and Message are in ``ipc``; those
-of the footer are
+buffers after them. So the metadata is ours. Field numbers of RecordBatch and Message are in
+``arrow.layout``; those of the footer are
 
     Footer:   0 version i16 (4 is V5), 1 schema, 2 dictionaries, 3 record batches [Block],
               4 metadata [KeyValue]
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from sparklog.model.errors import CorruptBatch
+from sparklog.records.arrow.layout import PREFIX, FlatTable, Node, Region
 from sparklog.records.envelope import Bytes
-from sparklog.records.ipc import PREFIX, FlatTable, Node, Region
 
 MAGIC: Final = b"ARROW1"
 HEAD: Final = MAGIC + b"\0\0"

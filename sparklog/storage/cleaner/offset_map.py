@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from sparklog.records.columns import Int64s
 from sparklog.records.key_hash import Hashes, KeyHasher
+from sparklog.records.row_columns import Int64s
 
 SLOT_BYTES: Final = 24
 _SLOTS_MIN: Final = 1_024

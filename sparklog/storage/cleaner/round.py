@@ -23,10 +23,10 @@ import pyarrow as pa
 from sparklog.core.compaction import DirtyRange, TransactionSurvey, grouped
 from sparklog.model.errors import CorruptBatch, SparklogError
 from sparklog.records.control import end_of_transaction
+from sparklog.records.decoding import Batch
 from sparklog.records.envelope import BatchHeader, crc_matches, parse_header, split
 from sparklog.records.filtering.filter import decode, decode_runs
 from sparklog.records.filtering.run import Run
-from sparklog.records.reading import Batch
 from sparklog.storage.cleaner.offset_map import OffsetMap
 from sparklog.storage.cleaner.survivors import Survivors
 from sparklog.storage.cleaner.swap import ASIDE_SUFFIX, CLEANED_SUFFIX, Swap

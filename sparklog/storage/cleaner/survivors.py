@@ -19,11 +19,11 @@ from sparklog.core.compaction import (
     if_empty,
     marker_fate,
 )
-from sparklog.records.columns import Int64s
+from sparklog.records.decoding import Batch
 from sparklog.records.envelope import DELETE_HORIZON_BIT, BatchHeader, Bytes, parse_header
 from sparklog.records.filtering.filter import decode_runs, emptied, restamped
 from sparklog.records.filtering.run import Booleans, Run
-from sparklog.records.reading import Batch
+from sparklog.records.row_columns import Int64s
 from sparklog.storage.cleaner.offset_map import OffsetMap
 
 Piece = tuple[Bytes, BatchHeader]

@@ -7,10 +7,10 @@ from sparklog.broker.conversion.for_old_reader import OldReader, format_of_fetch
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.parts import FileSlice, read_parts
-from sparklog.records.arrow import ArrowPayload
+from sparklog.records.arrow.arrow_payload import ArrowPayload
 from sparklog.records.envelope import Compression, build_envelope, parse_header, stamp
 from sparklog.records.filtering.filter import emptied
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.legacy.message import messages_of
 from sparklog.storage.disk import LocalDisk
 

@@ -6,9 +6,9 @@ import pytest
 from sparklog.broker.conversion.for_reader import for_reader
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.parts import FileSlice, part_length, read_parts
-from sparklog.records.arrow import ArrowPayload
+from sparklog.records.arrow.arrow_payload import ArrowPayload
 from sparklog.records.envelope import crc_matches, split, stamp
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.payload import payload_of
 from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
 from sparklog.storage.disk import LocalDisk

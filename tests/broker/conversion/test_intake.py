@@ -6,7 +6,7 @@ from sparklog.broker.conversion.intake import Intake, prepared
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.records.envelope import Compression
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.legacy.message import build
 from sparklog.records.validate import RefusedBatch
 

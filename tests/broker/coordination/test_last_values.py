@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from sparklog.broker.coordination.last_values import is_plain, last_values, plain_batches
 from sparklog.model.errors import CorruptBatch
+from sparklog.records.decoding import read_columns
 from sparklog.records.envelope import (
     ARROW_BIT,
     CONTROL_BIT,
@@ -15,8 +16,7 @@ from sparklog.records.envelope import (
     set_append_time,
     split,
 )
-from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.records.reading import read_columns
+from sparklog.records.kafka.encode import Record, build_records_batch
 from tests.records.runs import FIRST_OFFSET, run_of
 from tests.records.to_arrow import records_to_arrow
 

@@ -18,7 +18,7 @@ from sparklog.model.loops import Await, Pause
 from sparklog.model.transaction_end import TransactionEnd
 from sparklog.records.control import build_marker
 from sparklog.records.envelope import split
-from sparklog.records.kafka_encode import Record
+from sparklog.records.kafka.encode import Record
 from sparklog.wire.coordinator_records.group_offsets import GroupOffsetsCodec
 from tests.broker.coordination.conftest import BYTES_MAX, COORDINATED, Coordinated
 

@@ -5,7 +5,7 @@ import pytest
 from sparklog.model.errors import ErrorCode
 from sparklog.model.parts import read_parts
 from sparklog.records.envelope import Compression, parse_header
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.legacy.message import build, messages_of
 from sparklog.wire.messages.data.fetch import FetchPartition, FetchRequest, FetchTopic
 from sparklog.wire.messages.data.produce import ProducePartition, ProduceRequest, ProduceTopic

@@ -4,7 +4,7 @@ import pytest
 
 from sparklog.model.errors import ErrorCode
 from sparklog.model.internal_topics import INTERNAL_TOPICS
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.wire.messages.data.produce import ProducePartition, ProduceRequest, ProduceTopic
 
 VALUES = [Record(value=b"a"), Record(value=b"b")]

@@ -9,7 +9,7 @@ from sparklog.model.ids import TopicPartition
 from sparklog.model.transaction_end import TransactionEnd
 from sparklog.records.control import build_marker
 from sparklog.records.envelope import split
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.wire.messages.data.fetch import AbortedTransaction, FetchPartition, FetchRequest, FetchTopic
 from sparklog.wire.messages.data.list_offsets import (
     ListOffsetsPartition,

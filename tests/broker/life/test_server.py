@@ -18,9 +18,9 @@ from sparklog.model.errors import ErrorCode, LogDirectoryError, SparklogError
 from sparklog.model.ids import TOPIC_NAME_LENGTH_MAX, BrokerId
 from sparklog.network.connection import Connection
 from sparklog.network.exchange import Exchange
-from sparklog.records.arrow import ArrowPayload
+from sparklog.records.arrow.arrow_payload import ArrowPayload
 from sparklog.records.envelope import split
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
 from sparklog.wire.messages.admin.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from sparklog.wire.messages.control.leader_and_isr import (

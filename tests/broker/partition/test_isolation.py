@@ -14,7 +14,7 @@ from sparklog.model.parts import read_parts
 from sparklog.model.transaction_end import TransactionEnd
 from sparklog.records.control import build_marker
 from sparklog.records.envelope import split, stamp
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from tests.broker.partition_harness import Harness, base_offset, take_over
 
 

@@ -27,7 +27,7 @@ from sparklog.model.ids import BrokerId, LeaderEpoch
 from sparklog.model.parts import read_parts
 from sparklog.network.clock import SystemClock
 from sparklog.records.envelope import split, stamp
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.storage.disk import SyncFailed, WriteFailed
 from tests.broker.partition_harness import TP, Harness, base_offset, batch, stamped, take_over
 from tests.of_this_thread import of_this_thread

@@ -16,7 +16,6 @@ import pytest
 from sparklog.cli.main import main
 from sparklog.model.ids import TopicPartition
 from sparklog.model.time import MonotonicMs, WallMs
-from sparklog.records.columns import HEADERS_TYPE
 from sparklog.records.envelope import (
     CONTROL_BIT,
     DELETE_HORIZON_BIT,
@@ -27,9 +26,10 @@ from sparklog.records.envelope import (
     split,
     stamp,
 )
-from sparklog.records.kafka_encode import Record, build_records_batch, encode
+from sparklog.records.kafka.encode import Record, build_records_batch, encode
 from sparklog.records.payload import payload
 from sparklog.records.payload_kinds import PayloadKind
+from sparklog.records.row_columns import HEADERS_TYPE
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig

@@ -18,7 +18,7 @@ from crc32c import crc32c
 
 from sparklog.core.coordinator.actions import StateRecord
 from sparklog.core.producers.producer_state import ProducerBatch, ProducerStates
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.wire.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
 from sparklog.wire.coordinator_records.group_offsets import GroupOffsetsCodec
 from sparklog.wire.coordinator_records.transaction_state import TransactionStateCodec

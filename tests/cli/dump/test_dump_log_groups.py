@@ -11,7 +11,7 @@ from sparklog.cli.command import DONE
 from sparklog.core.coordinator.actions import StateRecord
 from sparklog.core.group.records import GroupKey, GroupValue, MemberValue, OffsetKey, OffsetValue
 from sparklog.model.ids import TopicPartition
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.wire.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
 from sparklog.wire.coordinator_records.group_offsets import GroupOffsetsCodec
 

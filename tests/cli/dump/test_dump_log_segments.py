@@ -114,7 +114,7 @@ def test_print_data_log_shows_keys_and_values(dump: Dump, make: Any, batches: Si
 def test_bytes_that_are_not_text_are_shown_with_replacements(
     dump: Dump, make: Any, batches: SimpleNamespace
 ) -> None:
-    from sparklog.records.kafka_encode import Record, build_records_batch
+    from sparklog.records.kafka.encode import Record, build_records_batch
 
     log = make.log()
     make.append(log, build_records_batch([Record(b"\xff", b"\xc3\x28")], now_ms=1))
@@ -212,7 +212,7 @@ def test_arrow_batches_show_their_header_and_columns(dump: Dump, make: Any, batc
 
 def test_statistics_of_a_column_are_shown_once_there_are_some(batches: SimpleNamespace) -> None:
     from sparklog.cli.dump.arrow_columns import column_rows
-    from sparklog.records.arrow_header import ColumnEntry, parse_arrow_header
+    from sparklog.records.arrow.header import ColumnEntry, parse_arrow_header
 
     payload = memoryview(batches.arrow(5))[61:]
     header = parse_arrow_header(payload)

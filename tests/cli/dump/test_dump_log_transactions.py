@@ -6,7 +6,7 @@ from typing import Any
 
 from sparklog.cli.command import DONE
 from sparklog.model.write_ids import producer_id_of
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from tests.wire.coordinator_records.golden_transactions import (
     A_ID,
     B_ID,

@@ -21,7 +21,7 @@ from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.model.write_ids import is_of_a_write
 from sparklog.records.envelope import split
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.testing import InProcessCluster
 from sparklog.wire.messages.discovery.find_coordinator import TRANSACTION_KEY
 from sparklog.wire.messages.writes.end_write import EndWriteRequest

@@ -7,7 +7,7 @@ from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.write_ids import producer_id_of
 from sparklog.records.envelope import parse_header
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 
 A, B = TopicPartition("a", 0), TopicPartition("a\u00e9", 7)
 

@@ -18,7 +18,7 @@ from sparklog.client.transactions.cutting import made_cut
 from sparklog.model.ids import TopicPartition
 from sparklog.model.write_ids import is_of_a_write, producer_id_of, write_and_member
 from sparklog.records.envelope import parse_header
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.wire.messages.data.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,

@@ -82,7 +82,7 @@ def test_two_scans_of_one_query_read_the_same_rows_although_one_is_written_in_be
         from sparklog.client.cluster import ClusterClient
         from sparklog.client.producer import BatchProducer
         from sparklog.model.ids import TopicPartition
-        from sparklog.records.kafka_encode import Record, build_records_batch
+        from sparklog.records.kafka.encode import Record, build_records_batch
 
         with ClusterClient(servers) as client, BatchProducer(client) as producer:
             batch = build_records_batch([Record(value=b"between")], now_ms=1)

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from sparklog.model.ids import TopicPartition
-from sparklog.records.columns import HEADERS_TYPE, row_batch
+from sparklog.records.row_columns import HEADERS_TYPE, row_batch
 from sparklog_datasource.rows import placed as module
 from sparklog_datasource.rows.form import ColumnForm, RowForm, row_type
 from sparklog_datasource.rows.placed import arrow_schema, put_together, with_place

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparklog.model.ids import TopicPartition
-from sparklog.records.columns import HEADERS_TYPE, row_batch
+from sparklog.records.row_columns import HEADERS_TYPE, row_batch
 from sparklog_datasource.rows.form import ColumnForm
 from sparklog_datasource.rows.text import NotText, as_form
 

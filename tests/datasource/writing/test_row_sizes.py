@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from sparklog.records.columns import HEADERS_TYPE
+from sparklog.records.row_columns import HEADERS_TYPE
 from sparklog_datasource.writing.row_sizes import HEADER_BYTES, ROW_BYTES, row_sizes
 
 

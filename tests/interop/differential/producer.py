@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from tests.interop.differential.talk import Pending, Talk
 
 BEGAN_MS: Final = int(time.time() * 1_000)

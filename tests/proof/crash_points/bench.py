@@ -20,7 +20,7 @@ from sparklog.model.time import MonotonicMs, WallMs
 from sparklog.model.transaction_end import TransactionEnd
 from sparklog.records.control import build_marker
 from sparklog.records.envelope import parse_header, split, stamp
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.payload import payload_of
 from sparklog.storage.cleaner.round import CleanerMemory, Round
 from sparklog.storage.cleaner.swap import Swap

@@ -12,9 +12,9 @@ from typing import Final
 import crc32c
 import pyarrow as pa
 
-from sparklog.records.arrow import ArrowPayload
+from sparklog.records.arrow.arrow_payload import ArrowPayload
 from sparklog.records.envelope import ENVELOPE_BYTES, Compression
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.legacy.message import build
 
 NOW_MS: Final = 1_700_000_000_000

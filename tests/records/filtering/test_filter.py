@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparklog.model.errors import CorruptBatch
-from sparklog.records.arrow import ArrowPayload
+from sparklog.records.arrow.arrow_payload import ArrowPayload
 from sparklog.records.envelope import (
     DELETE_HORIZON_BIT,
     LOG_APPEND_TIME_BIT,
@@ -21,8 +21,8 @@ from sparklog.records.envelope import (
     split,
 )
 from sparklog.records.filtering.filter import decode, decode_runs, emptied, restamped
-from sparklog.records.kafka import KafkaRecords
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
+from sparklog.records.kafka.kafka_payload import KafkaRecords
 from sparklog.records.payload import payload_of
 
 Row = tuple[bytes | None, bytes | None, int, list[tuple[str, bytes | None]]]

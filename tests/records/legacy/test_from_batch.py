@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparklog.model.errors import CorruptBatch
-from sparklog.records.arrow import ArrowPayload
+from sparklog.records.arrow.arrow_payload import ArrowPayload
 from sparklog.records.codecs import compress, decompress
 from sparklog.records.envelope import (
     CONTROL_BIT,
@@ -20,7 +20,7 @@ from sparklog.records.envelope import (
     stamp,
 )
 from sparklog.records.filtering.filter import decode, emptied
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.legacy.from_batch import NOTHING, is_convertible, messages_of_batch
 from sparklog.records.legacy.lz4_header import with_checksum_of_format_0, with_right_checksum
 from sparklog.records.legacy.message import messages_of

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sparklog.model.errors import ErrorCode
 from sparklog.records.codecs import compress
 from sparklog.records.envelope import LOG_APPEND_TIME_BIT, Compression, crc_matches
-from sparklog.records.kafka import records_of
-from sparklog.records.kafka_walk import walk
+from sparklog.records.kafka.kafka_payload import records_of
+from sparklog.records.kafka.walk import walk
 from sparklog.records.legacy.lz4_header import with_checksum_of_format_0
 from sparklog.records.legacy.message import build
 from sparklog.records.legacy.to_batch import batch_of_messages

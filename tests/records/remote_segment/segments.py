@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparklog.records.arrow import ArrowPayload
+from sparklog.records.arrow.arrow_payload import ArrowPayload
 from sparklog.records.control import TransactionEnd, build_marker
 from sparklog.records.envelope import Compression, parse_header, set_append_time, stamp
 from sparklog.records.filtering.filter import decode, emptied
-from sparklog.records.kafka import KafkaRecords
+from sparklog.records.kafka.kafka_payload import KafkaRecords
 from sparklog.records.payload import payload_of
 from sparklog.records.remote_segment.arrow_object import Read
 from sparklog.records.remote_segment.build import SegmentBatch, SegmentBuilder

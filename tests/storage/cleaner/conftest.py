@@ -21,7 +21,7 @@ from sparklog.records.envelope import (
     split,
     stamp,
 )
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.payload import payload, payload_of
 from sparklog.records.payload_kinds import PayloadKind
 from sparklog.storage.cleaner.round import CleanerMemory, Round, RoundReport

@@ -6,7 +6,7 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.write_ids import MEMBER_EPOCH, producer_id_of, write_and_member
 from sparklog.model.write_outcomes import EndOutcome, MemberState, OpenOutcome
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest
 from sparklog.wire.messages.data.produce import ProducePartition, ProduceRequest, ProduceTopic
 from sparklog.wire.messages.writes.end_write import EndWriteRequest

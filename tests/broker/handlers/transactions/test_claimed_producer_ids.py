@@ -4,7 +4,7 @@ import pytest
 
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest
 from sparklog.wire.messages.data.produce import ProducePartition, ProduceRequest, ProduceTopic
 from tests.broker.handlers.transactions.conftest import TIMEOUT_MS

@@ -16,7 +16,7 @@ from sparklog.core.controller.state.znodes import (
 from sparklog.core.remote_log.head import TAIL_MAX
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import BrokerId, ControllerEpoch, LeaderEpoch
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.storage.log_config import LogConfig
 from sparklog.testing.memory_zookeeper import MemoryZooKeeper, MemoryZooKeeperServer
 from tests.broker.partition_harness import TOPIC_ID, TP, Harness

@@ -25,7 +25,7 @@ from sparklog.model.loops import Loop, Pause, go_on
 from sparklog.model.zookeeper import ConnectionLost, Operation
 from sparklog.network.clock import SystemClock
 from sparklog.records.envelope import set_producer, split, stamp
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.remote_segment.rest_object import open_rest_object, rebuild
 from sparklog.storage.log_config import LogConfig
 from sparklog.testing.memory_zookeeper import MemoryZooKeeper

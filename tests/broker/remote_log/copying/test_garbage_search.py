@@ -19,7 +19,7 @@ from sparklog.core.remote_log.head import TAIL_MAX
 from sparklog.core.remote_log.remote_segment import RemotePartition
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Pause, go_on
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.testing.memory_zookeeper import MemoryZooKeeper
 from tests.broker.partition_harness import TP, Harness
 from tests.broker.remote_log.copying.copies import INTERVAL_MS, QUAKES, FaultyStore, copied

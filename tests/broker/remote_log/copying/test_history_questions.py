@@ -15,7 +15,7 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch
 from sparklog.model.loops import Await, go_on
 from sparklog.network.clock import SystemClock
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.remote.ownership import MARK, MARK_BYTES
 from sparklog.remote.store import RemoteStore
 from sparklog.storage.log import Log

@@ -4,7 +4,7 @@ import pytest
 
 from sparklog.broker.remote_log.copying.heads import head_path
 from sparklog.core.remote_log.head import TAIL_MAX
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.storage.log_config import LogConfig
 from tests.broker.partition_harness import Harness
 from tests.broker.remote_log.copying.copies import QUAKES

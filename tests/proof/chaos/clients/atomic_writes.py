@@ -28,7 +28,7 @@ from sparklog.client.transactions.writes.identity import WriteIdentity
 from sparklog.client.transactions.writes.member import WriteMember
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 
 MEMBERS_MAX: Final = 3
 ROWS_MAX: Final = 4

@@ -9,10 +9,10 @@ import pytest
 from histories.arrow_payload import CRC_ENDS, FIXED
 from histories.batches import CRC_BEGINS, ENVELOPE_BYTES, read_batches
 from histories.soundness import DamagedBatchError, crc32c
-from sparklog.records.arrow import ArrowPayload
-from sparklog.records.columns import HEADERS_TYPE
+from sparklog.records.arrow.arrow_payload import ArrowPayload
 from sparklog.records.envelope import Compression, parse_header
 from sparklog.records.filtering.filter_arrow import ArrowRun
+from sparklog.records.row_columns import HEADERS_TYPE
 
 NAMED = [{"key": "other", "value": None}, {"key": "id", "value": b"quakes/0/p/4"}]
 

@@ -8,7 +8,7 @@ from histories.batches import read_batches
 from histories.segments import DamagedLogError, read_replica
 from histories.soundness import DamagedBatchError, crc32c
 from sparklog.records.envelope import Compression, stamp
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 
 
 def batch_at(offset, *values, epoch=0, compression=Compression.NONE):

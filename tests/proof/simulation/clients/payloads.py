@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from simulation.truth import Rows
-from sparklog.records.arrow import ArrowPayload, read_rows
+from sparklog.records.arrow.arrow_payload import ArrowPayload, read_rows
 from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, parse_header
-from sparklog.records.kafka import records_of
-from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.records.kafka_walk import walk
+from sparklog.records.kafka.encode import Record, build_records_batch
+from sparklog.records.kafka.kafka_payload import records_of
+from sparklog.records.kafka.walk import walk
 from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
 
 VALUE: Final = b"value"

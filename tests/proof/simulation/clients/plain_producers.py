@@ -12,8 +12,8 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.records.envelope import build_envelope, parse_header
-from sparklog.records.kafka import records_of
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
+from sparklog.records.kafka.kafka_payload import records_of
 from sparklog.wire.messages.data.produce import (
     ProducePartition,
     ProduceRequest,

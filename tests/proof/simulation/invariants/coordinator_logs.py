@@ -8,8 +8,8 @@ from simulation.truth import PIECES_KEPT, Entry, Rows
 from sparklog.core.coordinator.actions import StateRecord
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from sparklog.model.parts import read_parts
+from sparklog.records.decoding import read_columns
 from sparklog.records.envelope import split
-from sparklog.records.reading import read_columns
 from sparklog.storage.log import Log
 from sparklog.wire.coordinator_records.group_offsets import GroupOffsetsCodec
 from sparklog.wire.coordinator_records.record_codec import RecordCodec

@@ -24,7 +24,7 @@ from sparklog.core.coordinator.state_machine import Now
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import LeaderEpoch, TopicPartition
 from sparklog.model.time import MonotonicMs
-from sparklog.records.kafka_spans import spans_of
+from sparklog.records.kafka.spans import spans_of
 
 
 def _loads_end_at_the_high_watermark(switch: Switch) -> None:

@@ -18,7 +18,7 @@ from sparklog.core.remote_log.remote_segment import RemotePartition, RemoteSegme
 from sparklog.core.remote_log.state_object import SegmentState, build_state
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.records.envelope import parse_header, stamp
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.remote_segment.build import SegmentBatch, SegmentBuilder
 from sparklog.records.remote_segment.identity import SegmentIdentity
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.codecs import DECOMPRESSED_BYTES_MAX, STEP_BYTES, compress
 from sparklog.records.envelope import ENVELOPE_BYTES, Compression, build_envelope, parse_header
-from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.records.kafka_pieces import measure
+from sparklog.records.kafka.encode import Record, build_records_batch
+from sparklog.records.kafka.pieces import measure
 from sparklog.records.payload import payload_of
-from tests.records.test_kafka_check import NOW_MS, changed, changes, decoder_takes, records
+from tests.records.kafka.test_check import NOW_MS, changed, changes, decoder_takes, records
 
 CODECS = [codec for codec in Compression if codec is not Compression.NONE]
 

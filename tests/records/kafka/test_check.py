@@ -4,9 +4,9 @@ from hypothesis import strategies as st
 
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.envelope import ENVELOPE_BYTES, parse_header
-from sparklog.records.kafka_check import check_records
-from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.records.kafka_walk import walk
+from sparklog.records.kafka.check import check_records
+from sparklog.records.kafka.encode import Record, build_records_batch
+from sparklog.records.kafka.walk import walk
 
 NOW_MS = 1_700_000_000_123
 

@@ -1,7 +1,7 @@
 """The *records* payload: Kafka v2 records, as any Kafka client sends and expects them.
 
-Decoding to columns is our own: numpy for many records at once (``kafka_spans``), plain Python for a few
-(``kafka_walk``). aiokafka's compiled reader is not used, because it trusts some lengths, and reads beyond the
+Decoding to columns is our own: numpy for many records at once (``kafka.spans``), plain Python for a few
+(``kafka.walk``). aiokafka's compiled reader is not used, because it trusts some lengths, and reads beyond the
 buffer if bytes from the network contain wrong ones.
 
 Failure: CorruptBatch for bytes that do not match the envelope; the reason has counts and positions.
@@ -17,20 +17,11 @@ import pyarrow as pa
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.bridge import binaries
 from sparklog.records.codecs import decompress, pieces_of
-from sparklog.records.columns import (
-    CREATE_TIME,
-    HEADERS_TYPE,
-    LOG_APPEND_TIME,
-    Int64s,
-    least_of,
-    normalise,
-    row_batch,
-)
 from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, Bytes, Compression
-from sparklog.records.kafka_check import check_records
-from sparklog.records.kafka_encode import batch_of_rows
-from sparklog.records.kafka_pieces import Measured, check_growth, measure
-from sparklog.records.kafka_spans import (
+from sparklog.records.kafka.check import check_records
+from sparklog.records.kafka.encode import batch_of_rows
+from sparklog.records.kafka.pieces import Measured, check_growth, measure
+from sparklog.records.kafka.spans import (
     FEW_RECORDS,
     Spans,
     boundaries,
@@ -40,7 +31,16 @@ from sparklog.records.kafka_spans import (
     spans_of,
     text_array,
 )
-from sparklog.records.kafka_walk import WalkedRecord, check_count, walk
+from sparklog.records.kafka.walk import WalkedRecord, check_count, walk
+from sparklog.records.row_columns import (
+    CREATE_TIME,
+    HEADERS_TYPE,
+    LOG_APPEND_TIME,
+    Int64s,
+    least_of,
+    normalise,
+    row_batch,
+)
 
 SMALL_RECORD_COUNT: Final = FEW_RECORDS
 """Smaller batches are decoded record by record; from here on numpy is quicker (measured)."""

@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from sparklog.model.errors import CorruptBatch
-from sparklog.records.columns import CREATE_TIME, LOG_APPEND_TIME, Int64s, row_batch
 from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, Bytes, Compression
-from sparklog.records.kafka_spans import (
+from sparklog.records.kafka.spans import (
     CHUNK_BYTES,
     CHUNK_RECORDS,
     FEW_RECORDS,
@@ -24,8 +23,9 @@ from sparklog.records.kafka_spans import (
     headers_array,
     spans_of,
 )
-from sparklog.records.kafka_walk import RECORD_BYTES_MIN
+from sparklog.records.kafka.walk import RECORD_BYTES_MIN
 from sparklog.records.payload import payload_of
+from sparklog.records.row_columns import CREATE_TIME, LOG_APPEND_TIME, Int64s, row_batch
 
 Batch = tuple[int, BatchHeader]
 

@@ -11,18 +11,18 @@ from kafka.record import MemoryRecords
 from kafka.record.default_records import DefaultRecordBatchBuilder as KafkaPythonBuilder
 
 from sparklog.model.errors import CorruptBatch
-from sparklog.records import kafka, kafka_encode
-from sparklog.records.columns import ROW_SCHEMA
 from sparklog.records.envelope import (
     LOG_APPEND_TIME_BIT,
     Compression,
     build_envelope,
     parse_header,
 )
-from sparklog.records.kafka import KafkaRecords
-from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.records.kafka_spans import CHUNK_RECORDS
-from sparklog.records.kafka_walk import HEADERS_PER_RECORD_MAX, walk
+from sparklog.records.kafka import encode, kafka_payload
+from sparklog.records.kafka.encode import Record, build_records_batch
+from sparklog.records.kafka.kafka_payload import KafkaRecords
+from sparklog.records.kafka.spans import CHUNK_RECORDS
+from sparklog.records.kafka.walk import HEADERS_PER_RECORD_MAX, walk
+from sparklog.records.row_columns import ROW_SCHEMA
 
 NOW_MS = 1_700_000_000_123
 PAYLOAD = KafkaRecords()
@@ -75,7 +75,7 @@ def seen_rows(batch: bytes) -> list[tuple]:
 @given(
     some=st.lists(records, min_size=1, max_size=12),
     compression=st.sampled_from(Compression),
-    count=st.sampled_from([1, kafka.SMALL_RECORD_COUNT - 1, kafka.SMALL_RECORD_COUNT, 150]),
+    count=st.sampled_from([1, kafka_payload.SMALL_RECORD_COUNT - 1, kafka_payload.SMALL_RECORD_COUNT, 150]),
 )
 def test_what_was_written_is_read_in_every_codec(some: list[Record], compression: Compression, count: int):
     written = many(some, count)
@@ -310,7 +310,7 @@ def test_damaged_records_are_refused_or_read_alike_by_both_decoders(count: int, 
 
 def outcome(batch: bytes, small_record_count: int) -> list[tuple] | None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kafka, "SMALL_RECORD_COUNT", small_record_count)
+        patch.setattr(kafka_payload, "SMALL_RECORD_COUNT", small_record_count)
         try:
             PAYLOAD.validate(batch, parse_header(batch))
         except CorruptBatch:
@@ -378,4 +378,4 @@ def test_a_few_records_are_encoded_as_the_builder_encodes_many(some: list[Record
         (nth, (record.timestamp_ms or 0) - first_ms, record.key, record.value, list(record.headers))
         for nth, record in enumerate(some)
     ]
-    assert kafka_encode._encode_few(rows) == kafka_encode._encode_many(rows)
+    assert encode._encode_few(rows) == encode._encode_many(rows)

@@ -8,7 +8,7 @@ and Arrow's ``take`` copies these elements.
 
 Measured on batches of 10,000 records with values of 100 bytes, per core: 3.1 million rows/s, against 1.8
 million with aiokafka's record objects (which are unsafe for hostile bytes) and 0.36 million with
-``kafka_walk``. Below ``FEW_RECORDS`` records the fixed cost of some 80 numpy calls exceeds that of a plain
+``kafka.walk``. Below ``FEW_RECORDS`` records the fixed cost of some 80 numpy calls exceeds that of a plain
 loop, so a loop is used: it takes a tenth of the time for a handful of records.
 
 Lengths are not trusted. They are clamped to zero or more, so positions only grow, and each record must end
@@ -25,14 +25,14 @@ import pyarrow as pa
 
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.bridge import binaries, booleans, numbers
-from sparklog.records.columns import HEADER_TYPE, HEADERS_TYPE, Int64s
-from sparklog.records.kafka_walk import (
+from sparklog.records.kafka.walk import (
     HEADER_BYTES_MIN,
     HEADERS_PER_RECORD_MAX,
     VARINT_BYTES_MAX,
     VARLONG_BYTES_MAX,
     varint,
 )
+from sparklog.records.row_columns import HEADER_TYPE, HEADERS_TYPE, Int64s
 
 Octets = npt.NDArray[np.uint8]
 

@@ -22,9 +22,9 @@ import numpy as np
 from crc32c import crc32c
 
 from sparklog.model.errors import CorruptBatch
-from sparklog.records.columns import Int64s
 from sparklog.records.envelope import ENVELOPE_BYTES, Bytes
 from sparklog.records.payload_kinds import ARROW_VERSION, PayloadKind
+from sparklog.records.row_columns import Int64s
 
 FIXED: Final = struct.Struct("<BBHIIIIHHiiIIII")
 """Kind, version, flags, header length, header CRC, schema id, row count, column count, entry length, key

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparklog.model.errors import CorruptBatch
+from sparklog.records.decoding import read_columns
 from sparklog.records.envelope import (
     CONTROL_BIT,
     LOG_APPEND_TIME_BIT,
@@ -11,9 +12,8 @@ from sparklog.records.envelope import (
     build_envelope,
     split,
 )
-from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.payload import payload_of
-from sparklog.records.reading import read_columns
 from tests.records.runs import run_of
 from tests.records.to_arrow import records_to_arrow
 

@@ -3,7 +3,7 @@ import datetime as dt
 import pyarrow as pa
 import pytest
 
-from sparklog.records.columns import HEADERS_TYPE, ROW_SCHEMA, normalise
+from sparklog.records.row_columns import HEADERS_TYPE, ROW_SCHEMA, normalise
 
 NOW_MS = 99_000
 

@@ -16,7 +16,6 @@ import numpy as np
 
 from sparklog.records.bridge import value_lengths
 from sparklog.records.codecs import compress
-from sparklog.records.columns import Int64s, RowColumns
 from sparklog.records.envelope import (
     ENVELOPE_BYTES,
     MAGIC,
@@ -25,6 +24,7 @@ from sparklog.records.envelope import (
     Compression,
     build_envelope,
 )
+from sparklog.records.row_columns import Int64s, RowColumns
 
 Headers = list[tuple[str, bytes | None]]
 
@@ -167,7 +167,7 @@ def _encode_many(rows: Iterable[Row]) -> memoryview:
 
 
 def _encode_few(rows: Iterable[Row]) -> memoryview:
-    """``_encode_many`` record by record, in plain Python; ``kafka_walk`` describes the layout."""
+    """``_encode_many`` record by record, in plain Python; ``kafka.walk`` describes the layout."""
     payload = bytearray()
     for row in rows:
         append_record(payload, *row)

@@ -2,7 +2,7 @@
 
 A batch of a few kilobytes can decompress to a hundred megabytes, even to valid records. A leader appends the
 compressed bytes and does not need the records, so it checks each piece after its decompression and drops it.
-Records that end within a piece are measured together (``kafka_spans``). A record that continues in the next
+Records that end within a piece are measured together (``kafka.spans``). A record that continues in the next
 piece is walked field by field, and its key, value and headers are skipped without being joined. The result is
 that of checking the whole payload at once.
 
@@ -15,15 +15,15 @@ from typing import NamedTuple
 import numpy as np
 
 from sparklog.model.errors import CorruptBatch
-from sparklog.records.columns import Int64s
-from sparklog.records.kafka_spans import spans_of, whole_boundaries
-from sparklog.records.kafka_walk import (
+from sparklog.records.kafka.spans import spans_of, whole_boundaries
+from sparklog.records.kafka.walk import (
     HEADER_BYTES_MIN,
     HEADERS_PER_RECORD_MAX,
     VARINT_BYTES_MAX,
     VARLONG_BYTES_MAX,
     varint,
 )
+from sparklog.records.row_columns import Int64s
 
 
 class Measured(NamedTuple):
@@ -126,7 +126,7 @@ class _Window:
 
 
 def _walk_record(window: _Window) -> Measured:
-    """Measure and skip one record; ``kafka_walk`` describes its layout."""
+    """Measure and skip one record; ``kafka.walk`` describes its layout."""
     length_bytes = window.number()
     start = window.offset
     if length_bytes < 0:

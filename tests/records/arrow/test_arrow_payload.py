@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparklog.model.errors import CorruptBatch
-from sparklog.records import arrow
-from sparklog.records.arrow import ArrowPayload, payload_pieces
-from sparklog.records.arrow_header import ENTRY, FIXED, parse_arrow_header
-from sparklog.records.columns import HEADERS_TYPE, ROW_SCHEMA, normalise
+from sparklog.records.arrow import arrow_payload
+from sparklog.records.arrow.arrow_payload import ArrowPayload, payload_pieces
+from sparklog.records.arrow.header import ENTRY, FIXED, parse_arrow_header
 from sparklog.records.envelope import (
     ARROW_BIT,
     CONTROL_BIT,
@@ -22,6 +21,7 @@ from sparklog.records.envelope import (
     crc_matches,
     parse_header,
 )
+from sparklog.records.row_columns import HEADERS_TYPE, ROW_SCHEMA, normalise
 
 NOW_MS = 1_700_000_000_123
 PAYLOAD = ArrowPayload()
@@ -135,7 +135,9 @@ def test_rows_without_a_timestamp_have_the_time_of_writing_and_no_column():
     batch = PAYLOAD.from_columns(EXAMPLE.select(["value"]), now_ms=NOW_MS)
     header = parse_header(batch)
     assert (header.base_timestamp_ms, header.max_timestamp_ms) == (NOW_MS, NOW_MS)
-    assert [column.column_id for column in parse_arrow_header(batch[61:]).columns] == [arrow.VALUE_COLUMN]
+    assert [column.column_id for column in parse_arrow_header(batch[61:]).columns] == [
+        arrow_payload.VALUE_COLUMN
+    ]
     assert {row["timestamp"] for row in seen(batch)} == {NOW_MS}
 
 
@@ -365,11 +367,12 @@ def test_headers_without_keys_are_refused():
 
 def test_null_timestamps_are_refused():
     batch = pa.RecordBatch.from_arrays(
-        [EXAMPLE.column("value"), pa.array([None] + [1] * 8, arrow.WIRE_TIMESTAMP)], ["value", "timestamp"]
+        [EXAMPLE.column("value"), pa.array([None] + [1] * 8, arrow_payload.WIRE_TIMESTAMP)],
+        ["value", "timestamp"],
     )
     message = memoryview(batch.serialize())
-    layout = arrow.parse_layout(message)
-    header = arrow.ArrowHeader(
+    layout = arrow_payload.parse_layout(message)
+    header = arrow_payload.ArrowHeader(
         schema_id=0,
         row_count=9,
         key_column=-1,
@@ -377,7 +380,7 @@ def test_null_timestamps_are_refused():
         metadata_length=layout.metadata_length,
         body_length=layout.body_length,
         metadata_crc=crc32c(message[: layout.metadata_length]),
-        columns=arrow._directory([2, 3], layout, message[layout.metadata_length :]),
+        columns=arrow_payload._directory([2, 3], layout, message[layout.metadata_length :]),
         offset_deltas=None,
     )
     refuse(wrapped(header.pack() + bytes(message)), "have no timestamp")

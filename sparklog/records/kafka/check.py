@@ -1,14 +1,14 @@
 """A check whether bytes are Kafka records, for a leader: it tracks positions and creates no objects.
 
-The result is that of decoding with ``kafka_walk`` and checking the offsets, in a third of the time. Nearly
+The result is that of decoding with ``kafka.walk`` and checking the offsets, in a third of the time. Nearly
 every number of a record has one byte, or two if it is the length of a record or a value; these are decoded
-inline, without a call. ``kafka_walk`` describes the layout.
+inline, without a call. ``kafka.walk`` describes the layout.
 """
 
 from typing import Final
 
 from sparklog.model.errors import CorruptBatch
-from sparklog.records.kafka_walk import (
+from sparklog.records.kafka.walk import (
     HEADER_BYTES_MIN,
     HEADERS_PER_RECORD_MAX,
     VARLONG_BYTES_MAX,

@@ -1,6 +1,6 @@
 """The *arrow* payload: rows as Spark wrote them, as an Arrow IPC record-batch message.
 
-The envelope is followed by our header (``arrow_header``) and then by the Arrow message, whose buffers may be
+The envelope is followed by our header (``header``) and then by the Arrow message, whose buffers may be
 compressed one by one. The codec bits of the envelope's attributes are 0. The batch does not contain the
 schema; schema id 0 means untyped topics, with the columns below. Columns without information are absent: the
 key column if no row has a key, the timestamp column if all rows have the base timestamp.
@@ -18,7 +18,7 @@ import pyarrow as pa
 from crc32c import crc32c
 
 from sparklog.model.errors import CorruptBatch
-from sparklog.records.arrow_header import (
+from sparklog.records.arrow.header import (
     NO_COLUMN,
     UNTYPED_SCHEMA,
     ArrowHeader,
@@ -26,18 +26,9 @@ from sparklog.records.arrow_header import (
     check_message,
     parse_arrow_header,
 )
+from sparklog.records.arrow.layout import PREFIX, IpcLayout, parse_layout, uncompressed_bytes
 from sparklog.records.bridge import nulls_of, numbers, values_of
 from sparklog.records.codecs import DECOMPRESSED_BYTES_MAX
-from sparklog.records.columns import (
-    CREATE_TIME,
-    HEADERS_TYPE,
-    LOG_APPEND_TIME,
-    Int64s,
-    RowColumns,
-    least_of,
-    normalise,
-    row_batch,
-)
 from sparklog.records.envelope import (
     ARROW_BIT,
     COMPRESSION_MASK,
@@ -48,7 +39,16 @@ from sparklog.records.envelope import (
     Compression,
     build_envelope,
 )
-from sparklog.records.ipc import PREFIX, IpcLayout, parse_layout, uncompressed_bytes
+from sparklog.records.row_columns import (
+    CREATE_TIME,
+    HEADERS_TYPE,
+    LOG_APPEND_TIME,
+    Int64s,
+    RowColumns,
+    least_of,
+    normalise,
+    row_batch,
+)
 
 KEY_COLUMN: Final = 1
 VALUE_COLUMN: Final = 2

@@ -1,0 +1,1 @@
+"""The *records* payload: Kafka v2 records, checked, read and written."""
