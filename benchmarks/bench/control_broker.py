@@ -12,9 +12,9 @@ import time
 
 from bench.control_candidate import Profiles, say
 from sparklog.broker.life.server import BrokerOptions, BrokerServer
-from sparklog.model.cluster import DEFAULT_LISTENER
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import DEFAULT_LISTENER
 from sparklog.model.ids import BrokerId
+from sparklog.model.settings.config import BrokerConfig
 
 
 def main() -> None:

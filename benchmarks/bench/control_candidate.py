@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Final
 
 from sparklog.controller.server import ControllerServer
-from sparklog.model.config import BrokerConfig
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.network.clock import SystemClock
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 

@@ -32,7 +32,7 @@ from typing import Final
 
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
 from sparklog.core.controller.state.znodes import CONTROLLER, PERSISTENT_PATHS, broker_path
-from sparklog.model.cluster import Broker, plaintext
+from sparklog.model.cluster_facts import Broker, plaintext
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId
 from sparklog.model.zookeeper import Delete, Operation

@@ -21,11 +21,11 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final
 
-from sparklog.model.cluster import host_port
-from sparklog.model.config import BrokerConfig
-from sparklog.model.coordinator_settings import of_a_start
+from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.listeners import LISTENERS
+from sparklog.model.settings.config import BrokerConfig
+from sparklog.model.settings.coordinator_settings import of_a_start
 from sparklog.zookeeper.embedded import find_java
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
 from sparklog_runtime.broker_process.broker_ports import Ports, check_ports, ports_of_brokers

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from sparklog.model.config import check_broker_settings
 from sparklog.model.errors import ConfigError
+from sparklog.model.settings.config import check_broker_settings
 from sparklog_runtime.layout import Layout
 from sparklog_runtime.session import local_conf
 from sparklog_runtime.settings.conf_files import cluster_spark_conf

@@ -7,8 +7,8 @@ from typing import Final
 
 from sparklog.cli.command import WRONG_USAGE, Command, UsageError
 from sparklog.cli.values import INT32_MAX, PORT_MAX, directory, natural, port, positive, setting
-from sparklog.model.config import check_broker_settings
 from sparklog.model.errors import ConfigError
+from sparklog.model.settings.config import check_broker_settings
 from sparklog_runtime.cluster import LocalCluster
 from sparklog_runtime.cluster_options import DEFAULT_PORT, ClusterOptions
 from sparklog_runtime.foreground import run_in_foreground, serve

@@ -19,9 +19,9 @@ from sparklog.core.controller.state.znodes import (
     decode_cluster_id,
     decode_controller,
 )
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import Check, ConnectionLost, Delete, MultiFailed
 from sparklog.network.clock import SystemClock
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper

@@ -18,9 +18,9 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from sparklog.model.cluster import host_port
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import SparklogError, WireError
+from sparklog.model.settings.config import BrokerConfig
 from sparklog_runtime.patience import Patience
 from sparklog_runtime.processes import is_alive, processes_of_root, send, wait_gone
 from sparklog_runtime.reachable import is_listening, master_problem_now, zookeeper_problems

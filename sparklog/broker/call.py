@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.partition.partition import Partition
-from sparklog.model.config import TopicConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, TopicId, TopicPartition
+from sparklog.model.settings.config import TopicConfig
 from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.wire.codec import RequestHeader, encode_response
 from sparklog.wire.response_errors import errors_in

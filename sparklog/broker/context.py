@@ -25,10 +25,10 @@ from sparklog.broker.waiting.fetch_purgatory import FetchPurgatory
 from sparklog.broker.waiting.fetch_sessions import FetchSessions
 from sparklog.broker.waiting.fetches_in_progress import FetchesInProgress
 from sparklog.broker.waiting.joint_wait import JointWaits
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId
 from sparklog.model.ports import Executor
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
 
 

@@ -7,7 +7,7 @@ the broker that keeps a setting, instead of reading it at each use, registers a 
 import logging
 from collections.abc import Callable
 
-from sparklog.model.config import BrokerConfig, DynamicConfigs, check_dynamic_settings
+from sparklog.model.settings.config import BrokerConfig, DynamicConfigs, check_dynamic_settings
 
 logger = logging.getLogger(__name__)
 

@@ -18,10 +18,10 @@ from sparklog.broker.current_settings import CurrentSettings
 from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.compaction import DirtyRange, Throttle, dirty_range, filthiest
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.ports import Guard
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
 from sparklog.storage.cleaner.round import CleanerMemory, Round, RoundReport
 from sparklog.storage.cleaner.swap import Swap

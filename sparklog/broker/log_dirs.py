@@ -15,10 +15,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence, Set
 
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
-from sparklog.model.config import BrokerConfig, TopicConfig
 from sparklog.model.errors import LogDirectoryError, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.model.ports import Executor
+from sparklog.model.settings.config import BrokerConfig, TopicConfig
 from sparklog.storage.disk import may_have_lost
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig

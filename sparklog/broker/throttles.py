@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.throttle import Throttle, ThrottledPartitions
-from sparklog.model.config import BrokerConfig, TopicConfig
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.ports import Guard
+from sparklog.model.settings.config import BrokerConfig, TopicConfig
 from sparklog.model.time import Clock
 
 

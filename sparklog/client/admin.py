@@ -13,7 +13,7 @@ from sparklog.client.cluster import ClusterClient
 from sparklog.client.isolation import IsolationLevel
 from sparklog.client.metadata import ClusterMetadata, TopicMetadata
 from sparklog.client.offsets import CONSUMER, DEBUG_REPLICA, OffsetAndTimestamp, RemoteShare
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.model.kafka_numbers import TOPIC_RESOURCE, ConfigSource

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from sparklog.model.cluster import host_port
+from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import ConfigError
 
 

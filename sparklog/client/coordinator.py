@@ -13,7 +13,7 @@ from sparklog.client.bootstrap import Endpoint
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.errors import ClusterUnavailable
 from sparklog.client.retry import Deadline
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId
 from sparklog.wire.messages.discovery.find_coordinator import (

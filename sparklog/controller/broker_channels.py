@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from sparklog.controller.push_messages import push_answer, push_request
 from sparklog.core.controller.actions import PushAnswer, Send
-from sparklog.model.cluster import Broker, Node
+from sparklog.model.cluster_facts import Broker, Node
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.loops import Loops

@@ -35,10 +35,10 @@ from sparklog.core.controller.state.znodes import (
     encode_controller_epoch,
     incarnation_path,
 )
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.ports import Timer
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import (
     Check,

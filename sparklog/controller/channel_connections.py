@@ -10,7 +10,7 @@ a connection that it shared with the next channel would end that one's call.
 import threading
 from typing import Any, Final
 
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Call, CallBroker
 from sparklog.network.peer_connections import PeerConnections

@@ -16,9 +16,9 @@ from sparklog.core.apis.api import ListenerKind
 from sparklog.core.apis.api_table import APIS, ROWS
 from sparklog.core.controller.commands.command import Command
 from sparklog.core.security.requester import Requester, decode_requester
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, WireError
 from sparklog.model.parts import Part, read_parts
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.network.exchange import Exchange
 from sparklog.wire.codec import (
     Message,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from sparklog.controller.candidate import Candidate
 from sparklog.core.controller.state.image import ClusterImage
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.metric import Metric, counter, gauge
 
 

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from sparklog.core.controller.actions import Send
 from sparklog.core.controller.commands.command import Result
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster_facts import Broker
 from sparklog.model.ids import BrokerEpoch, BrokerId
 
 AnswerCommand = Callable[[Result], None]

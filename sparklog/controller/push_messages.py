@@ -8,7 +8,7 @@ from sparklog.core.controller.actions import (
     SendUpdateMetadata,
 )
 from sparklog.core.controller.state.log_ends import LogEnd
-from sparklog.model.cluster import Broker, PartitionState
+from sparklog.model.cluster_facts import Broker, PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import (
     NO_TOPIC_ID,

@@ -21,8 +21,8 @@ from sparklog.controller.ports import AnswerCommand
 from sparklog.core.controller.actions import PushAnswer
 from sparklog.core.controller.commands.command import Command
 from sparklog.core.controller.state.znodes import CONTROLLER, ControllerNode, decode_controller
-from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.network.acceptor import Listener

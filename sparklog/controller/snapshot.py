@@ -39,7 +39,7 @@ from sparklog.core.controller.state.znodes import (
     topic_config_path,
     topic_path,
 )
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.zookeeper import ZooKeeper
 

@@ -44,9 +44,9 @@ from sparklog.core.controller.commands.command import Command, CommandId, Result
 from sparklog.core.controller.machine import ControllerMachine
 from sparklog.core.controller.state.image import ClusterImage, LiveBroker
 from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller_epoch
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ConnectionLost, MultiFailed, SessionExpired, SetData, ZooKeeper
 

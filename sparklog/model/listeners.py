@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from typing import Final
 
-from sparklog.model.cluster import DEFAULT_LISTENER, Endpoint, SecurityProtocol
+from sparklog.model.cluster_facts import DEFAULT_LISTENER, Endpoint, SecurityProtocol
 from sparklog.model.errors import ConfigError
 
 LISTENERS: Final = "listeners"

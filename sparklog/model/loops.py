@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 
 
 class Signal:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from sparklog.model.cluster import host_port
+from sparklog.model.cluster_facts import host_port
 from sparklog.network.waker import Waker
 
 _logger: Final = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from itertools import count
 from typing import Any, Final, Self
 
 from sparklog import __version__
-from sparklog.model.cluster import host_port
+from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
 from sparklog.network.inbound import FrameReceiver
 from sparklog.wire.codec import Message, decode_response, encode_request

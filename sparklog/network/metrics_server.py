@@ -14,7 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
-from sparklog.model.cluster import host_port
+from sparklog.model.cluster_facts import host_port
 from sparklog.model.metric import Metric
 
 logger = logging.getLogger(__name__)

@@ -3,7 +3,7 @@
 import threading
 from typing import Any, Final
 
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
 from sparklog.network.connection import Connection, is_refused
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from crc32c import crc32c
 
-from sparklog.model.config import TopicConfig
+from sparklog.model.settings.config import TopicConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,11 +27,11 @@ from sparklog.client.admin import Admin, NewTopic, PartitionDescription
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata import KnownLeader
 from sparklog.controller.server import ControllerServer
-from sparklog.model.cluster import host_port
-from sparklog.model.config import BrokerConfig
-from sparklog.model.coordinator_settings import of_a_start
+from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.settings.config import BrokerConfig
+from sparklog.model.settings.coordinator_settings import of_a_start
 from sparklog.network.clock import SystemClock
 from sparklog.testing.memory_zookeeper import MemoryZooKeeper, MemoryZooKeeperServer
 from sparklog.testing.records import Record, Sendable, read_records, send_records

@@ -36,7 +36,7 @@ import time
 from pathlib import Path
 from typing import IO, Final
 
-from sparklog.model.cluster import host_port
+from sparklog.model.cluster_facts import host_port
 from sparklog.model.zookeeper import ZooKeeperError
 from sparklog.zookeeper.java_environment import java_environment
 

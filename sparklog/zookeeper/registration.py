@@ -36,7 +36,7 @@ from sparklog.core.controller.state.incarnation import (
     same_machine,
     shares_directory,
 )
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster_facts import Broker
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId
 from sparklog.model.zookeeper import (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from sparklog.model.config import BrokerConfig
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.testing import InProcessCluster
 from tests.waiting import until
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from sparklog.broker.life.server import BrokerOptions, BrokerServer
-from sparklog.model.cluster import DEFAULT_LISTENER
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import DEFAULT_LISTENER
 from sparklog.model.ids import BrokerId
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.testing import InProcessCluster
 from sparklog_runtime.layout import Layout, RootLock
 

@@ -8,11 +8,11 @@ from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.broker.ports import Ports
 from sparklog.broker.replicas.replica_parts import ReplicaParts
-from sparklog.model.cluster import PartitionState
-from sparklog.model.config import BrokerConfig, DynamicConfigs
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
 from sparklog.model.parts import read_parts
+from sparklog.model.settings.config import BrokerConfig, DynamicConfigs
 from sparklog.records.envelope import split
 from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.storage.disk import LocalDisk

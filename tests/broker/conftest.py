@@ -18,11 +18,11 @@ from sparklog.broker.ports import Ports
 from sparklog.broker.replicas.replica_parts import ReplicaParts
 from sparklog.broker.waiting.joint_wait import Share
 from sparklog.core.controller.state import znodes
-from sparklog.model.cluster import Node, PartitionState
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import Node, PartitionState
 from sparklog.model.errors import ErrorCode, WireError
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
 from sparklog.model.loops import go_on
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.records.envelope import split
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log

@@ -9,7 +9,7 @@ from sparklog.broker.partition.append_results import Appended, AppendResult, Awa
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
 from sparklog.network.clock import SystemClock

@@ -19,9 +19,9 @@ from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.replicas.controller_fence import ControllerFence
 from sparklog.core.apis.api import Code
 from sparklog.core.apis.api_table import ROWS
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.parts import read_parts
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.wire.codec import decode_response, encode_request, encode_response
 from sparklog.wire.commands.command_apis import COMMAND_APIS

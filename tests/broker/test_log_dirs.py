@@ -6,8 +6,8 @@ import uuid
 import pytest
 
 from sparklog.broker.log_dirs import LogDirs
-from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import TopicPartition
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log_directory import BOOT_ID, LogDirectory
 

@@ -7,7 +7,7 @@ import pytest
 from sparklog.broker.partition.answers import ReadRequest
 from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.broker.waiting.fetch_purgatory import FetchLimits
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
 from sparklog.model.parts import read_parts

@@ -4,9 +4,9 @@ import pytest
 
 from sparklog.broker.partition.answers import ReadRequest
 from sparklog.broker.waiting.fetch_purgatory import FetchLimits
-from sparklog.model.config import BrokerConfig, DynamicConfigs
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.settings.config import BrokerConfig, DynamicConfigs
 
 RATE = 100
 BATCH_BYTES = 81

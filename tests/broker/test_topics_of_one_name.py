@@ -16,10 +16,10 @@ from sparklog.broker.metadata.metadata_cache import FULL, MetadataCache
 from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.broker.ports import Ports
 from sparklog.broker.replicas.replica_parts import ReplicaParts
-from sparklog.model.cluster import PartitionState
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode, LogDirectoryError
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.records.envelope import split
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log

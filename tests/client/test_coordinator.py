@@ -6,7 +6,7 @@ import pytest
 
 from sparklog.client.coordinator import Coordinator as FoundCoordinator
 from sparklog.client.coordinator import found_in, search
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId
 from sparklog.wire.messages.discovery.find_coordinator import (

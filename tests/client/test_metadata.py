@@ -9,7 +9,7 @@ from sparklog.client.metadata import (
     KnownLeader,
     metadata_of,
 )
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.time import MonotonicMs

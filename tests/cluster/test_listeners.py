@@ -11,8 +11,8 @@ from sparklog.cli.command import DONE
 from sparklog.cli.main import main
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.records_producer import Producer
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.network.connection import Connection
 from sparklog.testing import InProcessCluster
 from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterRequest

@@ -12,9 +12,9 @@ import pytest
 from sparklog.controller.server import ControllerServer
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
-from sparklog.model.cluster import Broker, plaintext
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import Broker, plaintext
 from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import ConnectionLost, MultiFailed, SessionExpired
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock

@@ -9,7 +9,7 @@ import pytest
 from sparklog.controller.broker_channels import BrokerChannels, ChannelPorts
 from sparklog.controller.channel_connections import ChannelConnections
 from sparklog.core.controller.actions import PushId, SendStopReplica
-from sparklog.model.cluster import Broker, plaintext
+from sparklog.model.cluster_facts import Broker, plaintext
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, TopicPartition
 from sparklog.network.acceptor import Listener

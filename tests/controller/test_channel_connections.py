@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from sparklog.controller.channel_connections import ChannelConnections
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import CallBroker
 from sparklog.network.acceptor import Listener

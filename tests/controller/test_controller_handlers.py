@@ -8,9 +8,9 @@ from sparklog.core.apis.api_table import ROWS
 from sparklog.core.controller.commands.config_commands import ConfigResult, ConfigsResult
 from sparklog.core.controller.commands.partition_commands import ElectLeaders
 from sparklog.core.security.requester import ANONYMOUS, Requester
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.parts import read_parts
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.wire.codec import decode_response, encode_request
 from sparklog.wire.messages.admin.elect_leaders import ElectLeadersRequest

@@ -13,7 +13,7 @@ from sparklog.core.controller.actions import (
     TopicUpdate,
 )
 from sparklog.core.controller.state.log_ends import LogEnd
-from sparklog.model.cluster import DEFAULT_LISTENER, Broker, PartitionState, plaintext
+from sparklog.model.cluster_facts import DEFAULT_LISTENER, Broker, PartitionState, plaintext
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.parts import read_parts

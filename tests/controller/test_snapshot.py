@@ -7,7 +7,7 @@ import pytest
 from sparklog.controller.snapshot import has_withdrawn, read_brokers, read_snapshot
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity, mark_suspect
-from sparklog.model.cluster import Broker, plaintext
+from sparklog.model.cluster_facts import Broker, plaintext
 from sparklog.model.ids import BrokerId, ControllerEpoch
 from sparklog.zookeeper.registration import register_broker, withdraw_suspect
 

@@ -16,11 +16,11 @@ from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
 from sparklog.core.controller.state.log_ends import LogEnd
 from sparklog.core.security.requester import Requester
-from sparklog.model.cluster import Broker, plaintext
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import Broker, plaintext
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.kafka_numbers import BROKER_RESOURCE
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import Create, SetData
 from sparklog.zookeeper.registration import register_broker, withdraw_suspect
 

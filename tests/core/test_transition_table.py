@@ -15,7 +15,7 @@ from sparklog.core.write_coordinator import states as app_states
 from sparklog.core.write_coordinator.app import App, Change
 from sparklog.core.write_coordinator.records import NO_VERSION, Head
 from sparklog.core.write_coordinator.states import AppState
-from sparklog.model.config import BrokerConfig
+from sparklog.model.settings.config import BrokerConfig
 
 
 def test_the_states_before_are_those_of_all_rows():

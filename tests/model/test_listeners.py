@@ -2,10 +2,10 @@
 
 import pytest
 
-from sparklog.model.cluster import Endpoint, SecurityProtocol
-from sparklog.model.config import BrokerConfig, check_broker_settings
+from sparklog.model.cluster_facts import Endpoint, SecurityProtocol
 from sparklog.model.errors import ConfigError
 from sparklog.model.listeners import Listeners
+from sparklog.model.settings.config import BrokerConfig, check_broker_settings
 
 TWO = {
     "listeners": "INTERNAL://:0,EXTERNAL://0.0.0.0:9094",

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Await, CallBroker, Changes, Pause, Signal
 from sparklog.network.loop_threads import LoopDriver, LoopThreads

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
 from sparklog.network.peer_connections import PeerConnections
 from sparklog.wire.messages.control.update_metadata import UpdateMetadataRequest

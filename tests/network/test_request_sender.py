@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Await, CallBroker, go_on
 from sparklog.network.request_sender import BACKOFF_MAX_MS, BACKOFF_MS, RequestSender

@@ -25,8 +25,8 @@ from sparklog.client.cluster import ClusterClient
 from sparklog.core.remote_log.head import Head
 from sparklog.core.remote_log.page import PageRef
 from sparklog.core.remote_log.remote_segment import RemotePartition
-from sparklog.model.coordinator_settings import of_a_start
 from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.settings.coordinator_settings import of_a_start
 from sparklog.remote.open_store import open_store
 from sparklog.remote.store import RemoteStoreError
 from sparklog.testing import InProcessCluster

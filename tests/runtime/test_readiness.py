@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from sparklog.client.cluster import ClusterClient
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import SparklogError
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, INTERNAL_TOPICS
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.testing import InProcessCluster
 from sparklog_runtime.patience import Patience, StartInterrupted
 from sparklog_runtime.processes import ROOT_VARIABLE

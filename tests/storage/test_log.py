@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import LogDirectoryError
 from sparklog.model.parts import FileSlice, read_parts
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.records.envelope import split
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.late_removals import remove_files

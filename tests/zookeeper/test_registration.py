@@ -7,7 +7,7 @@ import pytest
 
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity, StoredIncarnation, mark_suspect
-from sparklog.model.cluster import Broker, plaintext
+from sparklog.model.cluster_facts import Broker, plaintext
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId
 from sparklog.model.zookeeper import ConnectionLost, MultiFailed, Operation, SessionExpired, Stat, ZooKeeper

@@ -8,7 +8,7 @@ from sparklog_runtime.settings.hosts_file import NOTHING_SPECIAL, Hosts, own_nam
 
 
 class ServedBroker(Protocol):
-    """A broker as clients of its first listener see it (``sparklog.model.cluster.Node``)."""
+    """A broker as clients of its first listener see it (``sparklog.model.cluster_facts.Node``)."""
 
     @property
     def host(self) -> str: ...
@@ -112,8 +112,8 @@ def make_real_broker(
     ``on_recovery`` gets the progress of log recovery, in words.
     """
     from sparklog.broker.life.server import BrokerOptions, BrokerServer
-    from sparklog.model.config import BrokerConfig
     from sparklog.model.ids import BrokerId
+    from sparklog.model.settings.config import BrokerConfig
 
     options = BrokerOptions(
         broker_id=BrokerId(identity.broker_id),

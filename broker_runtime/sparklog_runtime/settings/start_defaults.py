@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from sparklog.model.config import BrokerConfig
-from sparklog.model.coordinator_settings import REPLICATION_FACTOR_MAX
+from sparklog.model.settings.config import BrokerConfig
+from sparklog.model.settings.coordinator_settings import REPLICATION_FACTOR_MAX
 from sparklog_runtime.settings.properties import read_properties
 
 log = logging.getLogger(__name__)

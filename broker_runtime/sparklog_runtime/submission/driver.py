@@ -21,8 +21,8 @@ from typing import Any, Final
 
 from sparklog.cli.command import FAILED, WRONG_USAGE, Parser
 from sparklog.cli.values import directory, port, positive
-from sparklog.model.config import check_broker_settings
 from sparklog.model.errors import ConfigError
+from sparklog.model.settings.config import check_broker_settings
 from sparklog_runtime import submit as entry_point
 from sparklog_runtime.cluster import LocalCluster
 from sparklog_runtime.cluster_options import DEFAULT_PORT, ClusterOptions

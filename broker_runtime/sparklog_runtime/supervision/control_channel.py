@@ -25,7 +25,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sparklog.model.cluster import host_port
+from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import SparklogError
 
 LINE_BYTES_MAX: Final = 65_536

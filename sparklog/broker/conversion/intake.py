@@ -8,8 +8,8 @@ its topic. All of this is done before the partition's lock is taken.
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from sparklog.model.config import TopicConfig
 from sparklog.model.errors import ErrorCode
+from sparklog.model.settings.config import TopicConfig
 from sparklog.records.envelope import MAGIC_POSITION, Compression
 from sparklog.records.legacy.message import FORMATS
 from sparklog.records.legacy.to_batch import batch_of_messages

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Await, CallBroker, Loop, Loops, Pause, Signal

@@ -25,10 +25,10 @@ from sparklog.core.coordinator.attention import Attention
 from sparklog.core.coordinator.key_partition import partition_of
 from sparklog.core.coordinator.shard import Shard
 from sparklog.core.coordinator.state_machine import Request
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, LeaderEpoch, NamedTopic, TopicId, TopicPartition
 from sparklog.model.loops import Loops
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import SessionEvent, ZooKeeper
 
 LOOKS_PER_LIMIT: Final = 4

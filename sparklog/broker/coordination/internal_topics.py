@@ -12,9 +12,9 @@ from typing import Final
 
 from sparklog.broker.coordination.kinds import CoordinatorKind, NewInternalTopic
 from sparklog.broker.ports import ToController
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ports import Executor, Guard
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock, MonotonicMs
 from sparklog.wire.messages.admin.create_topics import (
     CreatableTopic,

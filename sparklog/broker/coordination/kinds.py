@@ -13,11 +13,11 @@ from sparklog.core.coordinator.state_machine import StateMachine
 from sparklog.core.group.group_machine import GroupMachine
 from sparklog.core.group.settings import GroupSettings
 from sparklog.core.write_coordinator.transaction_state_machine import TransactionStateMachine
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import WireError
 from sparklog.model.ids import LeaderEpoch
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from sparklog.model.metric import Metric
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.records.envelope import Compression
 from sparklog.wire.consumer_protocol import decode_subscription
 from sparklog.wire.coordinator_records.group_offsets import GroupOffsetsCodec

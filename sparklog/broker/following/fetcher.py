@@ -19,13 +19,13 @@ from sparklog.core.producers.producer_state import CorruptSnapshot, taken_over
 from sparklog.core.replication.epoch_history import EarlierHistory, EpochHistory
 from sparklog.core.replication.follower import FetchPosition
 from sparklog.core.replication.leader import Diverging
-from sparklog.model.cluster import Node
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import CorruptBatch, ErrorCode, WireError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.loops import CallBroker
 from sparklog.model.parts import read_parts
 from sparklog.model.ports import Guard
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock, MonotonicMs
 from sparklog.records.validate import check_replicated
 from sparklog.wire.messages.data.fetch import (

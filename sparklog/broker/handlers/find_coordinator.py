@@ -10,7 +10,7 @@ from typing import Final
 from sparklog.broker.call import Call
 from sparklog.broker.coordination.kinds import KINDS, CoordinatorKind
 from sparklog.core.coordinator.key_partition import partition_of
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import ErrorCode
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from sparklog.wire.messages.discovery.find_coordinator import (

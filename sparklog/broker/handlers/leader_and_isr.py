@@ -5,7 +5,7 @@ import logging
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.from_controller import judge
 from sparklog.broker.metadata.metadata_cache import broker_ids
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_LEADER, BrokerId, LeaderEpoch, TopicPartition, topic_name_problem
 from sparklog.wire.messages.control.leader_and_isr import (

@@ -17,7 +17,7 @@ from sparklog.broker.coordination.internal_topics import creatable
 from sparklog.broker.coordination.kinds import KINDS
 from sparklog.broker.forwarding import ask_controller
 from sparklog.broker.metadata.metadata_cache import CachedTopic, MetadataSnapshot
-from sparklog.model.cluster import Node, PartitionState
+from sparklog.model.cluster_facts import Node, PartitionState
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicId, topic_name_problem
 from sparklog.model.internal_topics import INTERNAL_TOPICS

@@ -5,9 +5,9 @@ from collections.abc import Set
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.from_controller import judge
 from sparklog.broker.metadata.metadata_cache import MetadataSnapshot
-from sparklog.model.config import DynamicConfigs
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, NamedTopic
+from sparklog.model.settings.config import DynamicConfigs
 from sparklog.wire.messages.control.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 

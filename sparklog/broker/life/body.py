@@ -31,12 +31,12 @@ from sparklog.broker.replicas.directory_failures import OnDiskFailure
 from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.broker.replicas.replica_parts import ReplicaParts
 from sparklog.broker.to_controller.producer_ids import ProducerIds
-from sparklog.model.cluster import Node
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
 from sparklog.model.loops import Loop, Loops
 from sparklog.model.ports import Executor
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import ZooKeeper
 
 CONTROLLER_CALLS_MAX: Final = 4

@@ -29,12 +29,12 @@ from sparklog.broker.life.controlled_shutdown import move_leaders_away
 from sparklog.broker.life.open_directories import Host, open_directories
 from sparklog.broker.life.registration import register
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
-from sparklog.model.cluster import Broker
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import Broker
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
 from sparklog.model.loops import Await, Loop, Loops, Signal
 from sparklog.model.ports import Guard
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.zookeeper.registration import read_or_create_cluster_id, report_suspect
 

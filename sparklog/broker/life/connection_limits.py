@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from sparklog.broker.current_settings import CurrentSettings
-from sparklog.model.config import BrokerConfig
 from sparklog.model.ports import Executor
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.network.connection_limits import ConnectionLimits
 
 logger: Final = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from sparklog.broker.replicas.chores import Chores
-from sparklog.model.config import BrokerConfig
+from sparklog.model.settings.config import BrokerConfig
 
 logger = logging.getLogger(__name__)
 

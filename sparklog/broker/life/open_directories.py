@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from sparklog.broker.log_dirs import LogDirs
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import LogDirectoryError
 from sparklog.model.ids import BrokerId
 from sparklog.model.ports import Executor
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.storage.disk import Disk

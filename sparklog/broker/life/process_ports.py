@@ -25,7 +25,7 @@ from sparklog.broker.life.store_threads import StoreThreads
 from sparklog.broker.ports import Ports
 from sparklog.broker.to_controller.controller_link import ControllerLink
 from sparklog.broker.to_controller.producer_ids import ProducerIds
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster_facts import Broker
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch
 from sparklog.model.loops import Call, CallBroker
 from sparklog.network.acceptor import Listener

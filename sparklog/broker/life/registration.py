@@ -1,7 +1,7 @@
 """A broker becomes visible to its cluster."""
 
 from sparklog.broker.log_dirs import LogDirs
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster_facts import Broker
 from sparklog.model.ids import BrokerEpoch
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.zookeeper.registration import register_broker

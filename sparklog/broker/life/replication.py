@@ -23,9 +23,9 @@ from sparklog.broker.replicas.replica_parts import ReplicaParts
 from sparklog.broker.to_controller.controller_link import watch_controller
 from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
 from sparklog.core.controller.state.znodes import ControllerNode
-from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
 from sparklog.model.loops import Changes, Loops
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import ZooKeeper
 
 

@@ -13,7 +13,7 @@ from sparklog.broker.life.body import BrokerBody
 from sparklog.broker.life.broker_life import BrokerLife
 from sparklog.broker.life.options import BrokerOptions
 from sparklog.broker.life.process_ports import ProcessPorts
-from sparklog.model.cluster import Broker, Node
+from sparklog.model.cluster_facts import Broker, Node
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.network.loop_threads import LoopDriver
 

@@ -10,9 +10,9 @@ from sparklog.broker.life.body import BrokerBody
 from sparklog.broker.life.remote_copies import StorePorts
 from sparklog.broker.remote_log.copying.copier import CopyStopped
 from sparklog.core.compaction import Throttle
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import BrokerId
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
 from sparklog.network.executor import ThreadExecutor
 from sparklog.network.loop_threads import LoopThreads, no_calls

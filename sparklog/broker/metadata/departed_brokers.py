@@ -15,7 +15,7 @@ that comes after the news of the next leader, newer records of the same producer
 from collections.abc import Mapping, Set
 from typing import Final
 
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster_facts import Broker
 from sparklog.model.ids import BrokerEpoch, BrokerId
 from sparklog.model.time import Clock, MonotonicMs
 

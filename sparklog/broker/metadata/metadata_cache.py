@@ -7,7 +7,7 @@ acts on stale metadata is corrected by error codes. Updates of an older controll
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from sparklog.model.cluster import Broker, Endpoint, Node, PartitionState, SecurityProtocol
+from sparklog.model.cluster_facts import Broker, Endpoint, Node, PartitionState, SecurityProtocol
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, LeaderEpoch, TopicId, TopicPartition
 from sparklog.model.ports import Guard

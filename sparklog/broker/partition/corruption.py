@@ -5,7 +5,7 @@ import logging
 from sparklog.broker.partition.log_guard import LogGuard
 from sparklog.core.replication.actions import TruncateTo
 from sparklog.core.replication.replica import Replica
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.storage.log import Log
 
 logger = logging.getLogger(__name__)

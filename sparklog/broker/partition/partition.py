@@ -27,7 +27,7 @@ from sparklog.core.replication.actions import OutwardEffect
 from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import NOBODY_WAITS, Beginning, IsrReply, Leader
 from sparklog.core.replication.replica import Replica
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_EPOCH, BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.ports import Guard

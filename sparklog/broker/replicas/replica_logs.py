@@ -14,9 +14,9 @@ from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replicas.directory_failures import DirectoryFailures, LostDirectory
 from sparklog.broker.replicas.partition_maker import PartitionMaker
 from sparklog.broker.replicas.partition_table import PartitionTable
-from sparklog.model.config import TopicConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, TopicId, TopicPartition
+from sparklog.model.settings.config import TopicConfig
 from sparklog.storage.log_config import LogConfig
 
 logger = logging.getLogger(__name__)

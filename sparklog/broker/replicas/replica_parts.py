@@ -25,9 +25,9 @@ from sparklog.broker.waiting.fetch_purgatory import FetchPurgatory
 from sparklog.broker.waiting.fetch_sessions import FetchSessions
 from sparklog.broker.waiting.fetches_in_progress import FetchesInProgress
 from sparklog.broker.waiting.joint_wait import JointWaits
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId
+from sparklog.model.settings.config import BrokerConfig
 
 
 def _its_outcome(_waited: DeletionResult, outcome: DeletionResult) -> DeletionResult:

@@ -20,11 +20,11 @@ from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.broker.replicas.replica_logs import ReplicaLogs, RoleEffects, note_failure
 from sparklog.broker.throttles import ReplicationThrottles
 from sparklog.broker.waiting.joint_wait import JointWaits
-from sparklog.model.cluster import PartitionState
-from sparklog.model.config import DynamicConfigs
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicId, TopicPartition
 from sparklog.model.ports import Guard
+from sparklog.model.settings.config import DynamicConfigs
 from sparklog.storage.log_config import LogConfig
 
 logger = logging.getLogger(__name__)

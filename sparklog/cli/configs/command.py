@@ -27,9 +27,9 @@ from sparklog.client.settings import (
     describe_broker,
     describe_topic,
 )
-from sparklog.model.config import IDENTITY_SETTINGS
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
 from sparklog.model.kafka_numbers import ConfigSource
+from sparklog.model.settings.config import IDENTITY_SETTINGS
 
 EXAMPLES = (
     "sparklog configs describe --topic events --root /tmp/sparklog",

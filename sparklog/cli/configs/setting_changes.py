@@ -7,7 +7,8 @@ from typing import Any, Final
 from sparklog.cli.command import UsageError
 from sparklog.cli.progress import say
 from sparklog.client.settings import DescribedSetting, Settings
-from sparklog.model.config import (
+from sparklog.model.kafka_numbers import ConfigSource
+from sparklog.model.settings.config import (
     BROKER_SETTINGS,
     TOPIC_SETTINGS,
     check_broker_settings,
@@ -15,8 +16,7 @@ from sparklog.model.config import (
     nearest_broker_setting,
     nearest_topic_setting,
 )
-from sparklog.model.kafka_numbers import ConfigSource
-from sparklog.model.kafka_properties import KAFKA_BROKER_PROPERTIES, KAFKA_TOPIC_PROPERTIES
+from sparklog.model.settings.kafka_names import KAFKA_BROKER_PROPERTIES, KAFKA_TOPIC_PROPERTIES
 
 Change = Mapping[str, str | None]
 """New values by name; None removes the value, so that the next lower level applies."""

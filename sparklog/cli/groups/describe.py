@@ -16,7 +16,7 @@ from sparklog.client.cluster import ClusterClient
 from sparklog.client.group.committed_offsets import CommittedOffset, by_topic, fetch_committed
 from sparklog.client.group.group_admin import DEAD, GroupAdmin, GroupDescription, MemberDescription
 from sparklog.client.offsets import CONSUMER
-from sparklog.model.cluster import host_port
+from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.wire.messages.data.list_offsets import LATEST_TIMESTAMP

@@ -21,7 +21,7 @@ from sparklog.cli.status.low_disks import LowDisk, low_disks, render_low_disks
 from sparklog.cli.table import render_table
 from sparklog.client.losses import PossibleLoss, possible_losses
 from sparklog.client.metadata import ClusterMetadata, PartitionMetadata
-from sparklog.model.cluster import host_port
+from sparklog.model.cluster_facts import host_port
 
 LOSSES_TIMEOUT_MS: Final = 5_000
 """How long leaders may take to say where records may be lost."""

@@ -8,8 +8,8 @@ from sparklog.cli.topic_names import topic_name
 from sparklog.cli.values import partition_count, replication_factor, setting
 from sparklog.client.admin import Admin, NewTopic
 from sparklog.client.cluster import ClusterClient
-from sparklog.model.config import check_topic_settings
 from sparklog.model.errors import ErrorCode, KafkaError
+from sparklog.model.settings.config import check_topic_settings
 
 SUMMARY = "create a topic; done when its leaders serve it"
 

@@ -13,7 +13,7 @@ from sparklog.cli.transactions.owners import app_id_of, owner_of
 from sparklog.cli.transactions.times import age_ms_of, age_of, moment_of
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.transactions.transaction_admin import TransactionAdmin, TransactionDescription
-from sparklog.model.cluster import host_port
+from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import SparklogError
 
 

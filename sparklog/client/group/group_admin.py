@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.coordinator import Coordinator, ask_when_ready
 from sparklog.client.group.subscriptions import assignment_of, subscribed_topics
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
 from sparklog.wire.consumer_protocol import PROTOCOL_TYPE

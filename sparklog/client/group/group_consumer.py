@@ -30,7 +30,7 @@ from sparklog.client.group.loop_calls import LoopCalls
 from sparklog.client.group.membership import Membership, leave_request
 from sparklog.client.group.settings import MemberSettings
 from sparklog.client.isolation import IsolationLevel
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.network.loop_threads import LoopThreads

@@ -29,7 +29,7 @@ from sparklog.client.group.subscriptions import (
     subscriber_of,
     subscription_bytes,
 )
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.loops import Await, CallBroker, Loop, Pause, Question

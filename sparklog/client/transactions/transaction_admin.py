@@ -12,7 +12,7 @@ from typing import Final
 from sparklog.client.cluster import Answer, ClusterClient
 from sparklog.client.coordinator import Coordinator, ask_when_ready
 from sparklog.client.metadata import KnownLeader
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.write_ids import is_of_a_write

@@ -10,7 +10,7 @@ from typing import NewType
 
 from sparklog.core.controller.commands.command import CommandId, Result
 from sparklog.core.controller.state.log_ends import LogEnd
-from sparklog.model.cluster import Broker, PartitionState
+from sparklog.model.cluster_facts import Broker, PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicId, TopicPartition
 from sparklog.model.zookeeper import Operation

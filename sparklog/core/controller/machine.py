@@ -47,8 +47,8 @@ from sparklog.core.controller.state.image import ClusterImage, ClusterSnapshot, 
 from sparklog.core.controller.state.znodes import BROKER_INCARNATIONS, CONTROLLER_EPOCH
 from sparklog.core.controller.steps import Decision, Elect, FailBrokers, RemoveRegistration, StartBrokers
 from sparklog.core.recent_events import EVENT_CHARACTERS_MAX, RecentEvents
-from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import Check, Operation, Reason
 
 REFUSALS_MAX: Final = 20

@@ -51,7 +51,7 @@ from sparklog.core.replication.progress import NEVER, UNKNOWN_OFFSET, FollowerPr
 from sparklog.core.replication.visibility import Visibility
 from sparklog.core.replication.waits import DeletionWaits, FetchWaits, ProduceWaits
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_EPOCH, BrokerEpoch, BrokerId, LeaderEpoch
 from sparklog.model.kafka_numbers import ACKS, ACKS_ALL

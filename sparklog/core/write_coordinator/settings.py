@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from sparklog.model.config import TypedSettings
+from sparklog.model.settings.config import TypedSettings
 
 _MS_PER_DAY = 86_400_000
 

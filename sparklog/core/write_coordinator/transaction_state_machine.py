@@ -28,9 +28,9 @@ from sparklog.core.write_coordinator.records import AgreementKey
 from sparklog.core.write_coordinator.requests import Agree, EndWrite, OpenWrite
 from sparklog.core.write_coordinator.settings import WriteSettings
 from sparklog.core.write_coordinator.write_machine import FIRST_WRITE_ID, WriteMachine
-from sparklog.model.config import TypedSettings
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import LeaderEpoch, NamedTopic
+from sparklog.model.settings.config import TypedSettings
 from sparklog.model.time import MonotonicMs
 from sparklog.model.write_ids import is_of_a_write
 

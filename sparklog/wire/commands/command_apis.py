@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from sparklog.core.apis.api_table import by_key
 from sparklog.core.controller.commands.command import Request, refusal
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, TopicId
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.wire.codec import Message
 from sparklog.wire.commands import (
     broker_requests,

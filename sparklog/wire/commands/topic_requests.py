@@ -12,11 +12,11 @@ from sparklog.core.controller.commands.topic_commands import (
     TopicsResult,
     TopicToCreate,
 )
-from sparklog.model.config import TOPIC_SETTINGS, BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicId
 from sparklog.model.kafka_numbers import ConfigSource
-from sparklog.model.setting import render
+from sparklog.model.settings.config import TOPIC_SETTINGS, BrokerConfig
+from sparklog.model.settings.setting import render
 from sparklog.wire.messages.admin.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,

@@ -3,8 +3,8 @@
 import pytest
 
 from sparklog.broker.conversion.intake import Intake, prepared
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.records.envelope import Compression
 from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.legacy.message import build

@@ -13,11 +13,11 @@ from sparklog.broker.ports import Ports
 from sparklog.broker.replicas.replica_parts import ReplicaParts
 from sparklog.core.controller.state import znodes
 from sparklog.core.group.requests import OffsetCommit, OffsetFetch, OffsetToCommit
-from sparklog.model.cluster import PartitionState
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, NamedTopic, TopicPartition
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC
 from sparklog.model.loops import Await, Pause, go_on
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.testing.memory_zookeeper import MemoryZooKeeperServer
 from sparklog.wire.messages.control.update_metadata import (
     UpdateMetadataPartitionState,

@@ -7,8 +7,8 @@ import pytest
 
 from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.coordination.kinds import GROUPS
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.wire.messages.admin.create_topics import CreatableTopicResult, CreateTopicsResponse
 
 REFUSED = CreatableTopicResult(

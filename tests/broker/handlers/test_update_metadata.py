@@ -11,8 +11,8 @@ from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.replicas.controller_fence import ControllerFence
-from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.wire.messages.control.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataEndpoint,

@@ -9,10 +9,10 @@ import pytest
 from sparklog.broker.life import broker_life
 from sparklog.broker.life.broker_life import BrokerLife
 from sparklog.broker.log_dirs import DirectoryFailed
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
 from sparklog.model.loops import Await, CallController, go_on
+from sparklog.model.settings.config import BrokerConfig
 
 END = ["stop chores", "stop loops", "stop listening", "close logs", "end session"]
 START = ["connect", "open logs", "compose", "listen", "start loops", "register", "start chores"]

@@ -7,7 +7,7 @@ import pytest
 
 from sparklog.broker.current_settings import CurrentSettings
 from sparklog.broker.life.connection_limits import ConfiguredLimits, limits_by_address
-from sparklog.model.config import BrokerConfig, DynamicConfigs
+from sparklog.model.settings.config import BrokerConfig, DynamicConfigs
 from tests.of_this_thread import of_this_thread
 
 OVERRIDES = "max.connections.per.ip.overrides"

@@ -6,7 +6,7 @@ import pytest
 
 from sparklog.broker.life.disk_reports import RETRY_MS, DiskReports
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
-from sparklog.model.cluster import Broker, plaintext
+from sparklog.model.cluster_facts import Broker, plaintext
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId
 from sparklog.model.loops import CallController, Changes, Pause, go_on

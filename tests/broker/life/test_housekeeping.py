@@ -3,7 +3,7 @@
 import threading
 
 from sparklog.broker.life.housekeeping import Housekeeping
-from sparklog.model.config import BrokerConfig
+from sparklog.model.settings.config import BrokerConfig
 
 
 class Replicas:

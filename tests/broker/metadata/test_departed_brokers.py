@@ -3,7 +3,7 @@
 import pytest
 
 from sparklog.broker.metadata.departed_brokers import LISTED_MS, DepartedBrokers
-from sparklog.model.cluster import Broker, plaintext
+from sparklog.model.cluster_facts import Broker, plaintext
 from sparklog.model.ids import BrokerEpoch, BrokerId
 from tests.broker.conftest import ManualClock
 

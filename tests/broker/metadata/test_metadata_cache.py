@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from sparklog.broker.metadata.metadata_cache import MetadataCache
-from sparklog.model.cluster import DEFAULT_LISTENER, Node
+from sparklog.model.cluster_facts import DEFAULT_LISTENER, Node
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.wire.messages.control.update_metadata import (

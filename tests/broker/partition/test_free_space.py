@@ -10,8 +10,8 @@ from sparklog.broker.partition.append_results import HeldUp
 from sparklog.broker.partition.free_space import FreeSpaces
 from sparklog.core.disk_floor import FREE_MIN_BYTES
 from sparklog.model.append_origin import AppendOrigin
-from sparklog.model.config import BrokerConfig, DynamicConfigs
 from sparklog.model.errors import ErrorCode
+from sparklog.model.settings.config import BrokerConfig, DynamicConfigs
 from sparklog.storage.disk import Space
 from tests.broker.partition_harness import TP, Harness, base_offset, batch
 

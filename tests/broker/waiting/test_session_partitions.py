@@ -10,11 +10,11 @@ from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.broker.waiting.session_partitions import REST_MAX_MS, rest_max_ms
 from sparklog.core.replication.isr import committed_isr
 from sparklog.core.replication.leader import IsrReply
-from sparklog.model.cluster import PartitionState
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, LeaderEpoch, TopicPartition
 from sparklog.model.parts import read_parts
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.records.envelope import split
 from sparklog.wire.messages.data.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from tests.broker.conftest import TOPIC_ID

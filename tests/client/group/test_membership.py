@@ -9,7 +9,7 @@ from sparklog.client.group.assignors.assignor import RebalanceProtocol
 from sparklog.client.group.handover import Assigned, Handover, Identity, Lost, Revoked
 from sparklog.client.group.membership import Membership
 from sparklog.client.group.settings import MemberSettings
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.loops import Await, CallBroker, Pause, Question, go_on

@@ -7,7 +7,7 @@ import pytest
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata import ClusterMetadata, PartitionMetadata, TopicMetadata
 from sparklog.client.transactions.hanging import hanging_transactions
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicPartition
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC

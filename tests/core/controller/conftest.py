@@ -16,9 +16,9 @@ from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity, next_incarnation
 from sparklog.core.controller.state.log_ends import LogEnd
 from sparklog.core.security.requester import ANONYMOUS, Requester
-from sparklog.model.cluster import Broker, PartitionState, plaintext
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import Broker, PartitionState, plaintext
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicPartition
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import (
     ANY_VERSION,
     Check,

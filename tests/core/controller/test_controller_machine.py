@@ -7,9 +7,9 @@ from sparklog.core.controller.commands.broker_commands import AllocateProducerId
 from sparklog.core.controller.machine import ControllerMachine
 from sparklog.core.controller.state import znodes
 from sparklog.core.recent_events import IllegalTransition
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
+from sparklog.model.settings.config import BrokerConfig
 
 
 def shutdown(world, broker, epoch=None):

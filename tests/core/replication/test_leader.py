@@ -14,7 +14,7 @@ from sparklog.core.replication.isr import CommittedIsr, ExpandingIsr, ShrinkingI
 from sparklog.core.replication.leader import INELIGIBLE_PAUSE_MS, Diverging, IsrReply, Leader
 from sparklog.core.replication.visibility import Visibility
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch
 from sparklog.model.time import MonotonicMs

@@ -6,7 +6,7 @@ from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.replication.leader import Leader
 from sparklog.core.replication.read_replica import closest_replica
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch
 from sparklog.model.time import MonotonicMs
 

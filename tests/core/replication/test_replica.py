@@ -18,7 +18,7 @@ from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.visibility import Visibility
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
 from sparklog.model.time import MonotonicMs

@@ -18,9 +18,9 @@ from sparklog.broker.apis import HANDLERS
 from sparklog.client.admin import NewTopic
 from sparklog.core.apis.api import ListenerKind
 from sparklog.core.apis.api_table import APIS
-from sparklog.model.config import TOPIC_SETTINGS
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
-from sparklog.model.setting import render
+from sparklog.model.settings.config import TOPIC_SETTINGS
+from sparklog.model.settings.setting import render
 from sparklog.testing import InProcessCluster, Record
 
 Address = tuple[str, int]

@@ -31,9 +31,9 @@ from simulation.plans.writes import member_silence_ms
 from simulation.schedule import US_PER_MS, Process, Schedule
 from simulation.story import Story
 from simulation.witness import Witness
-from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 
 REPORT_MS: Final = 2

@@ -51,7 +51,7 @@ from sparklog.core.controller.commands.command import Command, Result
 from sparklog.core.controller.commands.topic_commands import CreateTopics, TopicsResult, TopicToCreate
 from sparklog.core.controller.state.znodes import DELETE_TOPICS
 from sparklog.core.security.requester import ANONYMOUS, Requester
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 

@@ -6,7 +6,7 @@ from simulation.marks import Marks
 from simulation.truth import PartitionTruth, ReplicaView
 from sparklog.core.controller.state.znodes import DELETE_TOPICS
 from sparklog.core.replication.isr import pending_proposal
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 
 

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.controller.state.znodes import Assignment
 from sparklog.core.replication.epoch_history import EpochEntry
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 from sparklog.model.parts import read_parts
 from sparklog.model.transaction_end import TransactionEnd

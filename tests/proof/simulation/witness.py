@@ -50,8 +50,7 @@ from sparklog.core.controller.state.znodes import (
     topic_config_path,
     topic_path,
 )
-from sparklog.model.cluster import PartitionState
-from sparklog.model.config import BrokerConfig, TopicConfig
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 from sparklog.model.internal_topics import (
@@ -59,6 +58,7 @@ from sparklog.model.internal_topics import (
     INTERNAL_TOPICS,
     TRANSACTION_STATE_TOPIC,
 )
+from sparklog.model.settings.config import BrokerConfig, TopicConfig
 from sparklog.model.zookeeper import Operation
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 

@@ -25,9 +25,9 @@ from sparklog.broker.life import store_threads
 from sparklog.broker.life.server import BrokerOptions, BrokerServer
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.remote_log.copying.heads import REMOTE_LOGS
-from sparklog.model.cluster import DEFAULT_LISTENER
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import DEFAULT_LISTENER
 from sparklog.model.ids import BrokerId
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import Operation
 from sparklog.remote.open_store import open_store
 from sparklog.remote.store import RemoteStore

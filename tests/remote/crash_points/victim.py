@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sparklog.model.config import BrokerConfig
+from sparklog.model.settings.config import BrokerConfig
 from tests.waiting import PATIENCE_S, until
 
 _ROOT = Path(__file__).parents[3]

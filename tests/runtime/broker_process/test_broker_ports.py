@@ -2,8 +2,8 @@
 
 import pytest
 
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ConfigError
+from sparklog.model.settings.config import BrokerConfig
 from sparklog_runtime.broker_process.broker_ports import check_ports, ports_of_brokers
 
 TWO = {

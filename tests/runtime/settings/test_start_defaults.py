@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ConfigError
+from sparklog.model.settings.config import BrokerConfig
 from sparklog_runtime.settings.start_defaults import (
     chosen_defaults,
     defaults_in_words,

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from sparklog.cli.command import DONE, build_parser
-from sparklog.model.config import BROKER_SETTINGS, check_broker_settings
 from sparklog.model.errors import SparklogError
+from sparklog.model.settings.config import BROKER_SETTINGS, check_broker_settings
 from sparklog_runtime.cluster_options import ClusterOptions, default_conf
 from sparklog_runtime.layout import Layout
 from sparklog_runtime.settings.conf_files import CONF_FILES, cluster_spark_conf, spark_log_options

@@ -7,8 +7,8 @@ import pytest
 from sparklog.core.apis.api import Code
 from sparklog.core.apis.api_table import ROWS
 from sparklog.core.controller.commands.command import refusal
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.wire.codec import message_class
 from sparklog.wire.commands.command_apis import COMMAND_APIS, DEFAULT_TIMEOUT_MS, refuse
 from sparklog.wire.messages.admin.alter_configs import AlterConfigsRequest, AlterConfigsResource

@@ -3,7 +3,7 @@
 import uuid
 
 from sparklog.core.controller.commands.partition_commands import AlterPartitionResult, IsrAnswer
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId
 from sparklog.wire.commands import partition_requests

@@ -10,9 +10,9 @@ from sparklog.core.controller.commands.topic_commands import (
     TopicResult,
     TopicsResult,
 )
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.kafka_numbers import ConfigSource
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.wire.commands import topic_requests
 from sparklog.wire.messages.admin.delete_topics import DeleteTopicsRequest, DeleteTopicState
 

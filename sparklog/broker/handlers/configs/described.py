@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from sparklog.broker.handlers.configs.levels import BrokerLevels, Levels, default_of, is_sensitive, type_of
-from sparklog.model.config import (
+from sparklog.model.kafka_numbers import ConfigSource
+from sparklog.model.settings.config import (
     BROKER_SETTINGS,
     DYNAMIC_BROKER_SETTINGS,
     IDENTITY_SETTINGS,
     TOPIC_SETTINGS,
     BrokerConfig,
 )
-from sparklog.model.kafka_numbers import ConfigSource
-from sparklog.model.kafka_properties import KAFKA_DYNAMIC_PROPERTIES
-from sparklog.model.setting import Setting, render
+from sparklog.model.settings.kafka_names import KAFKA_DYNAMIC_PROPERTIES
+from sparklog.model.settings.setting import Setting, render
 from sparklog.wire.messages.admin.describe_configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsSynonym,

@@ -5,7 +5,7 @@ A value is that of the first level that has one; the others are its *synonyms*:
     1 the topic    2 this broker, set while it runs    3 all brokers, likewise    4 the broker's start
     5 the default
 
-Some settings have several names (``sparklog.model.setting_synonyms``). Each level lists the values of all
+Some settings have several names (``sparklog.model.settings.synonyms``). Each level lists the values of all
 names. Kafka omits what precedes the setting's own name, so a setting that was given only under another name
 is described without levels.
 """
@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from itertools import dropwhile
 from typing import Final
 
-from sparklog.model.config import BROKER_SETTINGS, BrokerConfig, DynamicConfigs
 from sparklog.model.kafka_numbers import ConfigSource, ConfigType
-from sparklog.model.kafka_properties import KAFKA_BROKER_TYPES, KAFKA_TOPIC_TYPES, is_secret
-from sparklog.model.setting import Kind, Setting, render
-from sparklog.model.setting_synonyms import WITHOUT_DEFAULT, names_described_with
+from sparklog.model.settings.config import BROKER_SETTINGS, BrokerConfig, DynamicConfigs
+from sparklog.model.settings.kafka_names import KAFKA_BROKER_TYPES, KAFKA_TOPIC_TYPES, is_secret
+from sparklog.model.settings.setting import Kind, Setting, render
+from sparklog.model.settings.synonyms import WITHOUT_DEFAULT, names_described_with
 from sparklog.wire.messages.admin.describe_configs import DescribeConfigsSynonym
 
 Levels = list[DescribeConfigsSynonym]

@@ -29,7 +29,7 @@ from sparklog.core.controller.leaders.partition_writes import change_state, chec
 from sparklog.core.controller.state.image import ClusterImage, PartitionChanged
 from sparklog.core.controller.state.leader_choice import with_isr
 from sparklog.core.controller.steps import ChangeIsrs, Decision
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerId, TopicPartition
 from sparklog.model.zookeeper import Operation

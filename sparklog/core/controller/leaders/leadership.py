@@ -26,7 +26,7 @@ from sparklog.core.controller.state.leader_choice import (
     settle_without_store,
 )
 from sparklog.core.controller.steps import Decision, MoveLeaders
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
 

@@ -27,7 +27,7 @@ from sparklog.core.controller.state.znodes import (
     topic_path,
 )
 from sparklog.core.controller.steps import Decision, Elect
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.zookeeper import ANY_VERSION, Check, Create, Operation, SetData

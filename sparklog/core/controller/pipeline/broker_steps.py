@@ -20,7 +20,7 @@ from sparklog.core.controller.steps import (
     RemoveRegistration,
     StartBrokers,
 )
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.zookeeper import Delete

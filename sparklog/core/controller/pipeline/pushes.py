@@ -21,7 +21,7 @@ from sparklog.core.controller.actions import (
     TopicUpdate,
 )
 from sparklog.core.controller.state.image import ClusterImage
-from sparklog.model.cluster import Broker, PartitionState
+from sparklog.model.cluster_facts import Broker, PartitionState
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
 
 LEADER_DURING_DELETE: Final = BrokerId(-2)

@@ -24,7 +24,7 @@ from sparklog.core.controller.state.znodes import encode_configs
 from sparklog.core.controller.steps import ApplyQuotas, Decision
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.quota_entity import CLIENT_ID, IP, USER, QuotaEntity
-from sparklog.model.setting import INT_MAX, LONG_MAX, render
+from sparklog.model.settings.setting import INT_MAX, LONG_MAX, render
 from sparklog.model.zookeeper import ANY_VERSION, Create, Operation, SetData
 
 ALTERATIONS_MAX: Final = 1_000

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sparklog.core.controller.state.incarnation import LogId, StoredIncarnation
 from sparklog.core.controller.state.log_ends import LogEnd
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerId
 
 UNCOUNTED = -1

@@ -15,9 +15,9 @@ from sparklog.core.controller.state.leader_choice import Rules
 from sparklog.core.controller.state.log_ends import LogEnd
 from sparklog.core.controller.state.report_waits import ReportWaits
 from sparklog.core.controller.state.znodes import Assignment, ProducerIdBlock, TopicNode
-from sparklog.model.cluster import Broker, PartitionState
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import Broker, PartitionState
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicId, TopicPartition
+from sparklog.model.settings.config import BrokerConfig
 
 
 @dataclass(frozen=True, slots=True)

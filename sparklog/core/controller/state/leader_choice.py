@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 
 from sparklog.core.controller.state.candidates import Candidates
 from sparklog.core.controller.state.unproven_choice import unproven_leader
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import NO_LEADER, BrokerId, LeaderEpoch
 
 

@@ -17,7 +17,7 @@ are therefore neither stored nor requested separately.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerId, LeaderEpoch
 
 

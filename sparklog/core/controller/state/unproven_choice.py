@@ -20,7 +20,7 @@ from typing import Final
 
 from sparklog.core.controller.state.candidates import Candidates
 from sparklog.core.controller.state.log_ends import LogEnd, ends_of, greatest
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerId
 
 REPORT_WAIT_MS: Final = 30_000

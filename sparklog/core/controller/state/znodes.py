@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from sparklog.core.controller.state.incarnation import Incarnation, LogId, StoredIncarnation
 from sparklog.core.controller.state.quota_nodes import CLIENT_CONFIGS, IP_CONFIGS, USER_CONFIGS
-from sparklog.model.cluster import Broker, Endpoint, PartitionState, SecurityProtocol, plaintext
+from sparklog.model.cluster_facts import Broker, Endpoint, PartitionState, SecurityProtocol, plaintext
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, TopicId
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster_facts import Broker
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId
 

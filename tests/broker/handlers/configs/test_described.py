@@ -8,8 +8,8 @@ from sparklog.broker.handlers.configs.described import (
     describe_topic,
 )
 from sparklog.broker.handlers.configs.levels import BrokerLevels
-from sparklog.model.config import BrokerConfig, DynamicConfigs
 from sparklog.model.kafka_numbers import ConfigType
+from sparklog.model.settings.config import BrokerConfig, DynamicConfigs
 
 STATIC = BrokerConfig.parse({"log.retention.ms": "4", "num.io.threads": "3"})
 DYNAMIC = DynamicConfigs({"log.retention.ms": "2"}, {"log.retention.ms": "3", "message.max.bytes": "100"})

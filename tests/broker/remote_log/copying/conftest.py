@@ -14,7 +14,7 @@ from sparklog.core.controller.state.znodes import (
     topic_path,
 )
 from sparklog.core.remote_log.head import TAIL_MAX
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerId, ControllerEpoch, LeaderEpoch
 from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.storage.log_config import LogConfig

@@ -19,7 +19,7 @@ from sparklog.core.remote_log.head import TAIL_MAX, segments_before
 from sparklog.core.remote_log.page import build_page
 from sparklog.core.remote_log.remote_segment import RemoteSegment
 from sparklog.core.remote_log.state_object import parse_state
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerId, ControllerEpoch, LeaderEpoch
 from sparklog.model.loops import Loop, Pause, go_on
 from sparklog.model.zookeeper import ConnectionLost, Operation

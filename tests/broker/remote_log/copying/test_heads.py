@@ -28,7 +28,7 @@ from sparklog.core.controller.state.znodes import (
 from sparklog.core.remote_log.head import Head
 from sparklog.core.remote_log.page import ManifestError
 from sparklog.core.remote_log.remote_segment import RemotePartition
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerId, ControllerEpoch, LeaderEpoch
 from sparklog.testing.memory_zookeeper import MemoryZooKeeper, MemoryZooKeeperServer
 from tests.core.remote_log.manifests import ORDERS, segment

@@ -10,7 +10,7 @@ import pytest
 from sparklog.broker.remote_log.copying.heads import Leadership, head_path, read_head, write_head
 from sparklog.broker.remote_log.copying.history_questions import HistoryQuestions, QuestionPorts
 from sparklog.core.remote_log.head import TAIL_MAX, Head
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch
 from sparklog.model.loops import Await, go_on

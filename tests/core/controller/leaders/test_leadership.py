@@ -6,9 +6,9 @@ from sparklog.core.controller import actions as act
 from sparklog.core.controller.commands.broker_commands import ControlledShutdown
 from sparklog.core.controller.commands.partition_commands import ElectLeaders
 from sparklog.core.controller.commands.topic_commands import DeleteTopics, DoomedTopic
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
+from sparklog.model.settings.config import BrokerConfig
 
 T0 = TopicPartition("t", 0)
 

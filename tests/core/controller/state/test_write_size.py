@@ -10,7 +10,7 @@ from sparklog.core.controller.commands.topic_commands import CreatePartitions, C
 from sparklog.core.controller.leaders.partition_writes import change_state, create_state
 from sparklog.core.controller.state import write_size, znodes
 from sparklog.core.controller.state.znodes import Assignment, TopicNode
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, LeaderEpoch, TopicPartition
 from sparklog.model.kafka_numbers import TOPIC_RESOURCE

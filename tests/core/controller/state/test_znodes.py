@@ -15,7 +15,7 @@ from sparklog.core.controller.state.incarnation import (
     next_incarnation,
 )
 from sparklog.core.controller.state.write_size import WRITE_BYTES_MAX
-from sparklog.model.cluster import Broker, Endpoint, PartitionState, SecurityProtocol, plaintext
+from sparklog.model.cluster_facts import Broker, Endpoint, PartitionState, SecurityProtocol, plaintext
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from sparklog.core.controller.topics.assignment import place
-from sparklog.model.cluster import Broker, plaintext
+from sparklog.model.cluster_facts import Broker, plaintext
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId
 

@@ -11,9 +11,9 @@ from sparklog.core.controller.commands.topic_commands import (
     TopicsResult,
 )
 from sparklog.core.controller.state import znodes
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import Create
 
 

@@ -16,9 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from sparklog.broker.life.server import BrokerOptions, BrokerServer
-from sparklog.model.cluster import DEFAULT_LISTENER
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import DEFAULT_LISTENER
 from sparklog.model.ids import BrokerId
+from sparklog.model.settings.config import BrokerConfig
 
 _POLL_S = 0.1
 

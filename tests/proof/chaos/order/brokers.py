@@ -15,9 +15,9 @@ from typing import Any, Final, Self
 from sparklog.client.admin import Admin, NewTopic
 from sparklog.client.cluster import ClusterClient
 from sparklog.controller.server import ControllerServer
-from sparklog.model.config import BrokerConfig
-from sparklog.model.coordinator_settings import of_a_start
 from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.settings.config import BrokerConfig
+from sparklog.model.settings.coordinator_settings import of_a_start
 from sparklog.network.clock import SystemClock
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper

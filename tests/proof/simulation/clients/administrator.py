@@ -16,7 +16,7 @@ from simulation.story import Story
 from simulation.truth import PartitionTruth
 from simulation.witness import Witness
 from sparklog.client.transactions.transaction_admin import FIRST_COORDINATOR_EPOCH
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.internal_topics import INTERNAL_TOPICS
 from sparklog.model.kafka_numbers import TOPIC_RESOURCE

@@ -13,7 +13,7 @@ from simulation.disks.power import DirectoryMoved, FileMoved, Made, Named
 from simulation.invariants.histories import awaits_history
 from simulation.invariants.invariant import Invariant
 from simulation.truth import Entry, PartitionTruth, ReplicaView
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.records.envelope import split
 from sparklog.storage.cleaner.swap import SWAP_SUFFIX
 from sparklog.storage.log import Log

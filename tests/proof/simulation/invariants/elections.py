@@ -10,7 +10,7 @@ from typing import Final
 
 from simulation.invariants.invariant import Invariant
 from simulation.truth import PartitionTruth, ReplicaView
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerId, TopicId
 
 Rank = tuple[int, int]

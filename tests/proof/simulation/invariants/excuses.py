@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from simulation.invariants.invariant import Violation
 from simulation.truth import PartitionTruth, ReplicaView
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerId, TopicPartition
 
 

@@ -6,7 +6,7 @@ another state (``on_state``), a client was answered (``on_ack``, ``on_read``). M
 
 from simulation.truth import Entry, PartitionTruth, ReplicaView
 from sparklog.broker.partition.partition import Partition
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 
 
 class Violation(BaseException):

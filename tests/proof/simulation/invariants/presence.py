@@ -6,7 +6,7 @@ from typing import Final
 from simulation.invariants.invariant import Invariant
 from simulation.truth import PartitionTruth
 from sparklog.core.controller.state.znodes import broker_path
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerId
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 

@@ -9,7 +9,7 @@ from simulation.invariants.invariant import Invariant
 from simulation.truth import Entry, PartitionTruth, ReplicaView
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.isr import effective_isr
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerId
 
 

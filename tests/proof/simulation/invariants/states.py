@@ -14,7 +14,7 @@ from simulation.truth import PartitionTruth
 from sparklog.controller.candidate import Candidate
 from sparklog.core.controller.state.image import check_partition, follows
 from sparklog.core.controller.state.znodes import CONTROLLER_EPOCH, DELETE_TOPICS, TOPIC_CONFIGS, TOPICS
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.zookeeper import ANY_VERSION, Check, Operation, SetData
 
 OF_CONTROLLERS: Final = (f"{TOPICS}/", f"{TOPIC_CONFIGS}/", f"{DELETE_TOPICS}/")

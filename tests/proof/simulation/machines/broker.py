@@ -36,11 +36,11 @@ from sparklog.broker.life.open_directories import Host
 from sparklog.broker.ports import Ports
 from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller
-from sparklog.model.cluster import Broker, plaintext
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import Broker, plaintext
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.loops import Loop
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import ZooKeeperError
 from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
 

@@ -14,7 +14,7 @@ from sparklog.controller.ports import AnswerCommand
 from sparklog.core.controller.actions import PushAnswer
 from sparklog.core.controller.commands.command import Command
 from sparklog.core.controller.state.znodes import ControllerNode
-from sparklog.model.cluster import DEFAULT_LISTENER
+from sparklog.model.cluster_facts import DEFAULT_LISTENER
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 
 PORT: Final = 9091

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from simulation.machines.network import Call, Network, OnFailure, OnResponse
 from simulation.schedule import US_PER_MS, Event, Process
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import (
     Await,

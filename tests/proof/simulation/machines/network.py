@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from simulation.schedule import US_PER_MS, Event, Process, Schedule, dice
 from sparklog.broker.dispatch import begins_beside
-from sparklog.model.cluster import DEFAULT_LISTENER
+from sparklog.model.cluster_facts import DEFAULT_LISTENER
 from sparklog.model.parts import Part, read_parts
 from sparklog.model.time import MonotonicMs
 from sparklog.network.exchange import Exchange, RequestContext

@@ -16,9 +16,9 @@ from sparklog.broker.life.housekeeping import chores_of
 from sparklog.broker.log_cleaner import Cleaning, LogCleaner
 from sparklog.broker.replicas.chores import Chores
 from sparklog.core.controller.state.znodes import ControllerNode
-from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import TopicPartition
 from sparklog.model.loops import CallController, Changes
+from sparklog.model.settings.config import BrokerConfig
 
 Stage = Literal["under way", "done", "given up"]
 

@@ -12,7 +12,7 @@ from sparklog.broker.replicas.controller_fence import ControllerFence
 from sparklog.broker.replicas.roles import Roles
 from sparklog.core.producers.producer_state import ProducerBatch
 from sparklog.core.producers.refused_batches import RefusedBatches, RefusingConnections
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_EPOCH, LeaderEpoch, TopicPartition
 from sparklog.records import transcode

@@ -16,7 +16,7 @@ from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.steps import Decision
 from sparklog.core.replication.leader import Leader
 from sparklog.core.replication.progress import FollowerProgress
-from sparklog.model.cluster import Broker, PartitionState
+from sparklog.model.cluster_facts import Broker, PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
 from sparklog.model.zookeeper import ANY_VERSION, Check, Operation, SetData

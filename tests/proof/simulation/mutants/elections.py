@@ -15,7 +15,7 @@ from sparklog.core.controller.state.incarnation import Incarnation, LogId
 from sparklog.core.controller.state.leader_choice import Rules
 from sparklog.core.controller.steps import AddPartitions, CreateTopic, Decision, FinishCreation
 from sparklog.core.replication.epoch_history import EpochHistory
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerId
 from sparklog.storage.checkpoints import read_epochs, write_epochs
 from sparklog.storage.log import Log

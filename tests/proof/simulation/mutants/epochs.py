@@ -13,7 +13,7 @@ from sparklog.core.replication.epoch_history import UNDEFINED, EpochEnd, EpochHi
 from sparklog.core.replication.follower import FetchPosition, Follower
 from sparklog.core.replication.leader import Diverging, Leader
 from sparklog.core.replication.replica import Replica
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_EPOCH, LeaderEpoch, Offset
 from sparklog.storage.log import Log

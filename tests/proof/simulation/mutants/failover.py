@@ -12,7 +12,7 @@ from sparklog.core.controller.state.candidates import Candidates
 from sparklog.core.controller.state.incarnation import Incarnation
 from sparklog.core.controller.state.leader_choice import Election, Rules
 from sparklog.core.producers.producer_state import ProducerStates
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_LEADER, TopicPartition
 from sparklog.storage.log import Log

@@ -25,9 +25,9 @@ from sparklog.core.controller.state.znodes import (
     topic_config_path,
     topic_path,
 )
-from sparklog.model.cluster import PartitionState
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerId, ControllerEpoch, LeaderEpoch, TopicId, TopicPartition
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import ANY_VERSION, SetData
 from sparklog.records.envelope import build_envelope, parse_header, split
 from sparklog.storage.log_config import LogConfig

@@ -6,7 +6,7 @@ from simulation.invariants.cuts import CutRules, Read
 from simulation.invariants.invariant import Violation
 from simulation.truth import Entry
 from sparklog.client.transactions.cut import Cut
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.write_outcomes import EndOutcome
 
 NOTHING = Read(0, ())

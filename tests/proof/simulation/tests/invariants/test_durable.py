@@ -11,7 +11,7 @@ from simulation.invariants.invariant import Violation
 from simulation.schedule import Process, Schedule
 from simulation.truth import PartitionTruth
 from sparklog.core.controller.state.znodes import Assignment
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerId, LeaderEpoch, TopicId, TopicPartition
 from sparklog.records.envelope import build_envelope, split
 from sparklog.storage.log import Log

@@ -9,7 +9,7 @@ from simulation.invariants.elections import WAITS_MS, NoElectionLoses, ranks_of
 from simulation.invariants.invariant import Violation
 from simulation.truth import Entry, PartitionTruth, ReplicaView
 from sparklog.core.replication.epoch_history import EpochHistory
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import NO_LEADER, BrokerId, LeaderEpoch, TopicId, TopicPartition
 
 BROKERS = tuple(BrokerId(number) for number in (1, 2, 3))

@@ -19,9 +19,9 @@ from sparklog.core.controller.state.znodes import (
     topic_config_path,
     topic_path,
 )
-from sparklog.model.cluster import PartitionState
-from sparklog.model.config import BrokerConfig
+from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerId, LeaderEpoch, TopicPartition
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import ANY_VERSION, Check, Create, Delete, SetData
 
 ONE, TWO, THREE = BrokerId(1), BrokerId(2), BrokerId(3)

@@ -6,7 +6,7 @@ from simulation.machines.network import Network
 from simulation.machines.tasks import BrokerLoops
 from simulation.schedule import US_PER_MS, Process, Schedule
 from sparklog.core.controller.state.znodes import ControllerNode
-from sparklog.model.cluster import Node
+from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Await, CallBroker, CallController, Pause, Signal
 from sparklog.wire.codec import decode_request, encode_response

@@ -13,18 +13,18 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final
 
-from sparklog.model.coordinator_settings import COORDINATOR_SETTINGS
 from sparklog.model.errors import ConfigError
-from sparklog.model.kafka_properties import (
+from sparklog.model.listeners import DEFAULT_PROTOCOL_MAP, LISTENER_SETTINGS, Listeners, read_listeners
+from sparklog.model.settings.coordinator_settings import COORDINATOR_SETTINGS
+from sparklog.model.settings.kafka_names import (
     KAFKA_BROKER_PROPERTIES,
     KAFKA_TOPIC_PROPERTIES,
     without_listener,
 )
-from sparklog.model.listeners import DEFAULT_PROTOCOL_MAP, LISTENER_SETTINGS, Listeners, read_listeners
-from sparklog.model.remote_settings import REMOTE_SETTINGS, REMOTE_TOPIC_SETTINGS
-from sparklog.model.setting import INT_MAX, LONG_MAX, Setting, Value
-from sparklog.model.setting_synonyms import OTHER_NAMES, names_described_with
-from sparklog.model.unkept_promises import refuse_unkept_promise, shown
+from sparklog.model.settings.promises import refuse_unkept_promise, shown
+from sparklog.model.settings.remote_settings import REMOTE_SETTINGS, REMOTE_TOPIC_SETTINGS
+from sparklog.model.settings.setting import INT_MAX, LONG_MAX, Setting, Value
+from sparklog.model.settings.synonyms import OTHER_NAMES, names_described_with
 
 
 def _table(*settings: Setting) -> dict[str, Setting]:

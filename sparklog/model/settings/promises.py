@@ -5,7 +5,7 @@ while it serves every client. The listeners' security protocols are checked in `
 """
 
 from sparklog.model.errors import ConfigError
-from sparklog.model.kafka_properties import without_listener
+from sparklog.model.settings.kafka_names import without_listener
 
 _INSIDE: str = "and let only those reach the brokers' ports whom you trust"
 

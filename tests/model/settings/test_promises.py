@@ -2,8 +2,8 @@
 
 import pytest
 
-from sparklog.model.config import check_broker_settings
 from sparklog.model.errors import ConfigError
+from sparklog.model.settings.config import check_broker_settings
 
 
 @pytest.mark.parametrize(

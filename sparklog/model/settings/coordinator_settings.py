@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from sparklog.model.setting import INT_MAX, LONG_MAX, Setting
+from sparklog.model.settings.setting import INT_MAX, LONG_MAX, Setting
 
 COORDINATOR_SETTINGS: Final = (
     Setting("offsets.topic.num.partitions", "int", 50,

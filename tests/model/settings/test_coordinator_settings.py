@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparklog.model.coordinator_settings import of_a_start
+from sparklog.model.settings.coordinator_settings import of_a_start
 
 FACTOR = "transaction.state.log.replication.factor"
 MIN_ISR = "transaction.state.log.min.isr"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from sparklog.model.config import (
+from sparklog.model.errors import ConfigError
+from sparklog.model.settings.config import (
     BROKER_NAMES,
     BROKER_SETTINGS,
     TOPIC_NAMES,
@@ -12,9 +13,8 @@ from sparklog.model.config import (
     check_dynamic_settings,
     check_topic_settings,
 )
-from sparklog.model.errors import ConfigError
-from sparklog.model.kafka_properties import KAFKA_BROKER_PROPERTIES, KAFKA_TOPIC_PROPERTIES
-from sparklog.model.setting import Setting, render
+from sparklog.model.settings.kafka_names import KAFKA_BROKER_PROPERTIES, KAFKA_TOPIC_PROPERTIES
+from sparklog.model.settings.setting import Setting, render
 
 
 def test_given_values_stand_over_defaults() -> None:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sparklog.model.setting import INT_MAX, LONG_MAX, Setting
+from sparklog.model.settings.setting import INT_MAX, LONG_MAX, Setting
 
 REMOTE_SETTINGS: Final = (
     Setting(

@@ -1,0 +1,1 @@
+"""Settings with Kafka's names: what there is, how it is read, and what Kafka calls it."""
