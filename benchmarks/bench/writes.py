@@ -19,9 +19,9 @@ from sparklog.client.isolation import IsolationLevel
 from sparklog.client.offsets import latest
 from sparklog.client.producer import BatchProducer, Transaction
 from sparklog.client.transactions.cutting import agreed_cut
-from sparklog.client.transactions.writes.driver import commit_write
-from sparklog.client.transactions.writes.identity import WriteIdentity
-from sparklog.client.transactions.writes.member import WriteMember
+from sparklog.client.transactions.writes.write_driver import commit_write
+from sparklog.client.transactions.writes.write_identity import WriteIdentity
+from sparklog.client.transactions.writes.write_member import WriteMember
 from sparklog.model.ids import TopicPartition
 from sparklog.model.write_ids import MEMBER_EPOCH
 from sparklog.records.kafka.encode import Record, build_records_batch

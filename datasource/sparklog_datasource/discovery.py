@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sparklog.client.cluster import NEW_TOPIC_WAIT_MS, ClusterClient
-from sparklog.client.metadata import TopicMetadata
+from sparklog.client.metadata.cluster_metadata import TopicMetadata
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog_datasource.subscription import Subscription

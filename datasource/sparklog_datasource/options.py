@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sparklog.client.bootstrap import parse_bootstrap_servers
+from sparklog.client.calls.bootstrap import parse_bootstrap_servers
 from sparklog.model.errors import ConfigError
 from sparklog_datasource.client_options import CLIENT_OPTIONS
 from sparklog_datasource.option_names import BOOTSTRAP, BOOTSTRAP_SHORT

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sparklog.client.metadata import TopicMetadata
+from sparklog.client.metadata.cluster_metadata import TopicMetadata
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import TopicPartition, topic_name_problem
 from sparklog_datasource.offsets import parse_assignment

@@ -25,13 +25,13 @@ from pyspark.sql.datasource import (
 
 from sparklog.client.admin import Admin
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.metadata import TopicMetadata
+from sparklog.client.metadata.cluster_metadata import TopicMetadata
 from sparklog.client.partitioning.partitioner import split_by_partition
-from sparklog.client.transactions.writes.coordinator import check_served
-from sparklog.client.transactions.writes.driver import Commit, abort_write, commit_write
-from sparklog.client.transactions.writes.errors import AlreadyCommitted
-from sparklog.client.transactions.writes.identity import WriteIdentity
-from sparklog.client.transactions.writes.member import NO_PRODUCER_ID
+from sparklog.client.transactions.writes.failed_writes import AlreadyCommitted
+from sparklog.client.transactions.writes.write_coordinator import check_served
+from sparklog.client.transactions.writes.write_driver import Commit, abort_write, commit_write
+from sparklog.client.transactions.writes.write_identity import WriteIdentity
+from sparklog.client.transactions.writes.write_member import NO_PRODUCER_ID
 from sparklog.model.errors import ConfigError, KafkaError, SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import TOPIC_RESOURCE

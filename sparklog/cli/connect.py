@@ -10,7 +10,7 @@ from sparklog.cli.command import UsageError
 from sparklog.cli.processes import gone_processes, is_over
 from sparklog.cli.progress import patience
 from sparklog.cli.values import directory
-from sparklog.client.bootstrap import parse_bootstrap_servers
+from sparklog.client.calls.bootstrap import parse_bootstrap_servers
 from sparklog.client.cluster import ClusterClient
 from sparklog.model.errors import ConfigError, SparklogError
 

@@ -21,7 +21,7 @@ from sparklog.cli.values import partition_number
 from sparklog.client.admin import UNKNOWN_TOPIC_WAIT_MS, Admin
 from sparklog.client.changes import ClusterChanges, Refusals
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.metadata import ClusterMetadata
+from sparklog.client.metadata.cluster_metadata import ClusterMetadata
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 

@@ -9,7 +9,7 @@ from sparklog.cli.connect import cluster_words
 from sparklog.cli.progress import patience
 from sparklog.client.admin import UNKNOWN_TOPIC_WAIT_MS
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.metadata import TopicMetadata
+from sparklog.client.metadata.cluster_metadata import TopicMetadata
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
 from sparklog.model.ids import topic_name_problem
 

@@ -11,7 +11,7 @@ from typing import Final
 from sparklog.client import offsets
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.isolation import IsolationLevel
-from sparklog.client.metadata import ClusterMetadata, TopicMetadata
+from sparklog.client.metadata.cluster_metadata import ClusterMetadata, TopicMetadata
 from sparklog.client.offsets import CONSUMER, DEBUG_REPLICA, OffsetAndTimestamp, RemoteShare
 from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import ErrorCode, KafkaError

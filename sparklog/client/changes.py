@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sparklog.client.cluster import Answer, ClusterClient
-from sparklog.client.metadata import KnownLeader
+from sparklog.client.metadata.cluster_metadata import KnownLeader
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE

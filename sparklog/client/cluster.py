@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from sparklog.client.bootstrap import Endpoint, parse_bootstrap_servers
-from sparklog.client.connections import BrokerConnection, Connect, ConnectionPool, PendingReply
+from sparklog.client.calls.bootstrap import Endpoint, parse_bootstrap_servers
+from sparklog.client.calls.connections import BrokerConnection, Connect, ConnectionPool, PendingReply
+from sparklog.client.calls.retry import REPORTED_AFTER_S, Backoff, Deadline, Tell, reported_if_long
 from sparklog.client.errors import ClientClosed, ClusterUnavailable
-from sparklog.client.metadata import (
+from sparklog.client.metadata.cluster_metadata import (
     ClusterMetadata,
     KnownCoordinators,
     KnownLeader,
     TopicMetadata,
     metadata_of,
 )
-from sparklog.client.retry import REPORTED_AFTER_S, Backoff, Deadline, Tell, reported_if_long
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.time import Clock

@@ -12,15 +12,15 @@ from typing import Final
 
 import pyarrow as pa
 
-from sparklog.client.bootstrap import Endpoint
+from sparklog.client.calls.bootstrap import Endpoint
+from sparklog.client.calls.connections import BrokerConnection, PendingReply
+from sparklog.client.calls.retry import BACKOFF_MAX_MS, BACKOFF_MS, Deadline
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.connections import BrokerConnection, PendingReply
 from sparklog.client.errors import ClusterUnavailable, OffsetOutOfRange
 from sparklog.client.fetched import FetchTerms, answers_of, fetch_request, fetched_of
 from sparklog.client.isolation import IsolationLevel
-from sparklog.client.metadata import KnownLeader
+from sparklog.client.metadata.cluster_metadata import KnownLeader
 from sparklog.client.offsets import log_ends
-from sparklog.client.retry import BACKOFF_MAX_MS, BACKOFF_MS, Deadline
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.wire.messages.data.fetch import FetchPartitionData

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from sparklog.client.bootstrap import Endpoint
+from sparklog.client.calls.bootstrap import Endpoint
+from sparklog.client.calls.retry import Deadline
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.errors import ClusterUnavailable
-from sparklog.client.retry import Deadline
 from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sparklog.client.metadata import KnownLeader
+from sparklog.client.metadata.cluster_metadata import KnownLeader
 from sparklog.client.transactions.cut import PartitionCut
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import TopicPartition

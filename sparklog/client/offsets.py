@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sparklog.client.calls.retry import Deadline
 from sparklog.client.cluster import Answer, ClusterClient
 from sparklog.client.isolation import IsolationLevel
-from sparklog.client.metadata import ClusterMetadata, KnownLeader
-from sparklog.client.retry import Deadline
+from sparklog.client.metadata.cluster_metadata import ClusterMetadata, KnownLeader
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.wire.messages.data.list_offsets import (

@@ -19,10 +19,10 @@ from typing import Final
 
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.errors import ClientClosed, ProduceFailed
-from sparklog.client.leader_sender import ProduceTerms, Transaction
-from sparklog.client.produce_ledger import Delivered, ProduceLedger
-from sparklog.client.produce_queue import IN_FLIGHT_MAX, QueuedBatch
-from sparklog.client.produce_router import ProduceRouter
+from sparklog.client.producing.leader_sender import ProduceTerms, Transaction
+from sparklog.client.producing.produce_ledger import Delivered, ProduceLedger
+from sparklog.client.producing.produce_queue import IN_FLIGHT_MAX, QueuedBatch
+from sparklog.client.producing.produce_router import ProduceRouter
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import ACKS, ACKS_ALL

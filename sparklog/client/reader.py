@@ -16,15 +16,15 @@ from typing import Final
 
 import pyarrow as pa
 
-from sparklog.client.bootstrap import Endpoint
+from sparklog.client.calls.bootstrap import Endpoint
+from sparklog.client.calls.connections import BrokerConnection, PendingReply
+from sparklog.client.calls.retry import Backoff, Deadline
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.connections import BrokerConnection, PendingReply
 from sparklog.client.errors import OffsetOutOfRange, RangeNotReadable, TopicRecreated
 from sparklog.client.fetched import Fetched, FetchTerms, answers_of, fetch_request, fetched_of
 from sparklog.client.isolation import IsolationLevel
-from sparklog.client.metadata import KnownLeader
+from sparklog.client.metadata.cluster_metadata import KnownLeader
 from sparklog.client.offsets import log_ends
-from sparklog.client.retry import Backoff, Deadline
 from sparklog.client.transactions.cut import PartitionCut
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicPartition

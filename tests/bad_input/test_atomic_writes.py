@@ -7,9 +7,9 @@ import pytest
 
 from sparklog.broker.handlers import api_versions
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.transactions.writes.driver import commit_write
-from sparklog.client.transactions.writes.identity import WriteIdentity
-from sparklog.client.transactions.writes.member import WriteMember
+from sparklog.client.transactions.writes.write_driver import commit_write
+from sparklog.client.transactions.writes.write_identity import WriteIdentity
+from sparklog.client.transactions.writes.write_member import WriteMember
 from sparklog.model.ids import TopicPartition
 from sparklog.testing import InProcessCluster
 from tests.bad_input.test_data_source import Source

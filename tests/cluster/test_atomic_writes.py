@@ -16,10 +16,10 @@ from sparklog.client.isolation import IsolationLevel
 from sparklog.client.offsets import latest
 from sparklog.client.producer import BatchProducer, Transaction
 from sparklog.client.reader import read_range
-from sparklog.client.transactions.writes.driver import Commit, abort_write, commit_write
-from sparklog.client.transactions.writes.errors import AlreadyCommitted, WriteFailed
-from sparklog.client.transactions.writes.identity import WriteIdentity
-from sparklog.client.transactions.writes.member import WriteMember
+from sparklog.client.transactions.writes.failed_writes import AlreadyCommitted, WriteFailed
+from sparklog.client.transactions.writes.write_driver import Commit, abort_write, commit_write
+from sparklog.client.transactions.writes.write_identity import WriteIdentity
+from sparklog.client.transactions.writes.write_member import WriteMember
 from sparklog.model.ids import TopicPartition
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC as TOPIC
 from sparklog.records.kafka.encode import Record, build_records_batch

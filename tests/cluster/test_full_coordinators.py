@@ -11,9 +11,9 @@ import pytest
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.errors import ClusterUnavailable
 from sparklog.client.transactions.transaction_admin import TransactionAdmin
-from sparklog.client.transactions.writes.coordinator import WriteCoordinator
-from sparklog.client.transactions.writes.driver import Commit, commit_write
-from sparklog.client.transactions.writes.errors import WriteFailed
+from sparklog.client.transactions.writes.failed_writes import WriteFailed
+from sparklog.client.transactions.writes.write_coordinator import WriteCoordinator
+from sparklog.client.transactions.writes.write_driver import Commit, commit_write
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC as STATE

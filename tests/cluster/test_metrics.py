@@ -17,9 +17,9 @@ from sparklog.client.group.group_admin import GroupAdmin
 from sparklog.client.group.group_consumer import GroupConsumer
 from sparklog.client.group.settings import MemberSettings
 from sparklog.client.transactions.transaction_admin import TransactionAdmin
-from sparklog.client.transactions.writes.driver import abort_write, commit_write
-from sparklog.client.transactions.writes.identity import WriteIdentity
-from sparklog.client.transactions.writes.member import WriteMember
+from sparklog.client.transactions.writes.write_driver import abort_write, commit_write
+from sparklog.client.transactions.writes.write_identity import WriteIdentity
+from sparklog.client.transactions.writes.write_member import WriteMember
 from sparklog.controller.metrics import controller_metrics
 from sparklog.model.errors import KafkaError
 from sparklog.model.ids import TopicPartition

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparklog.client import retry
+from sparklog.client.calls import retry
 from sparklog.client.errors import ClientClosed
 from sparklog_datasource import clients
 from sparklog_datasource.clients import cluster_client

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sparklog.client.cluster import NEW_TOPIC_WAIT_MS
-from sparklog.client.metadata import ClusterMetadata, TopicMetadata
+from sparklog.client.metadata.cluster_metadata import ClusterMetadata, TopicMetadata
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog_datasource.discovery import Discovery

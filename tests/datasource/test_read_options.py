@@ -3,7 +3,7 @@
 import pytest
 
 from sparklog.client.isolation import IsolationLevel
-from sparklog.client.metadata import TopicMetadata
+from sparklog.client.metadata.cluster_metadata import TopicMetadata
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import NO_TOPIC_ID, TopicPartition
 from sparklog_datasource.bounds import EARLIEST, LATEST, AtOffset, AtTime, Each, Everywhere

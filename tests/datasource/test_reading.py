@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sparklog.client.calls.retry import Deadline
 from sparklog.client.errors import OffsetOutOfRange, RangeNotReadable, TopicRecreated
-from sparklog.client.metadata import ClusterMetadata, TopicMetadata
-from sparklog.client.retry import Deadline
+from sparklog.client.metadata.cluster_metadata import ClusterMetadata, TopicMetadata
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.network.clock import SystemClock

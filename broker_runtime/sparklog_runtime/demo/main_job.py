@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from sparklog.client.admin import Admin, NewTopic, PartitionDescription
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.metadata import PartitionMetadata
+from sparklog.client.metadata.cluster_metadata import PartitionMetadata
 from sparklog.model.errors import SparklogError
 from sparklog_runtime.cluster import LocalCluster
 from sparklog_runtime.cluster_options import ClusterOptions

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from pyspark import TaskContext
 
-from sparklog.client.transactions.writes.identity import DEFAULT_TIMEOUT_MS, WriteIdentity
+from sparklog.client.transactions.writes.write_identity import DEFAULT_TIMEOUT_MS, WriteIdentity
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog_datasource.options import Options
 

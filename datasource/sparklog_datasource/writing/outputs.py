@@ -10,9 +10,9 @@ from typing import Protocol, Self
 
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.producer import BatchProducer, Transaction
-from sparklog.client.transactions.writes.errors import WriteFailed
-from sparklog.client.transactions.writes.identity import WriteIdentity
-from sparklog.client.transactions.writes.member import NO_PRODUCER_ID, WriteMember
+from sparklog.client.transactions.writes.failed_writes import WriteFailed
+from sparklog.client.transactions.writes.write_identity import WriteIdentity
+from sparklog.client.transactions.writes.write_member import NO_PRODUCER_ID, WriteMember
 from sparklog.model.ids import TopicPartition
 from sparklog.model.write_ids import MEMBER_EPOCH
 from sparklog_datasource.write_options import WriteOptions

@@ -10,7 +10,7 @@ from sparklog.client.cluster import ClusterClient
 from sparklog.client.consumer import Consumer
 from sparklog.client.errors import OffsetOutOfRange
 from sparklog.client.isolation import IsolationLevel
-from sparklog.client.metadata import TopicMetadata
+from sparklog.client.metadata.cluster_metadata import TopicMetadata
 from sparklog.model.ids import TopicPartition
 
 

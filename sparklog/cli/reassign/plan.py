@@ -16,7 +16,7 @@ from sparklog.cli.topic_names import topic_wanted
 from sparklog.client.admin import UNKNOWN_TOPIC_WAIT_MS
 from sparklog.client.changes import ClusterChanges
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.metadata import ClusterMetadata
+from sparklog.client.metadata.cluster_metadata import ClusterMetadata
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerId, TopicPartition
 

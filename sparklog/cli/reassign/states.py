@@ -9,7 +9,7 @@ from sparklog.cli.reassign.plan_file import Plan
 from sparklog.cli.table import render_table
 from sparklog.client.changes import ClusterChanges, OngoingMove
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.metadata import ClusterMetadata
+from sparklog.client.metadata.cluster_metadata import ClusterMetadata
 from sparklog.model.ids import TopicPartition
 
 METADATA_WAIT_MS: Final = 3_000

@@ -19,8 +19,8 @@ from sparklog.cli.processes import gone_processes, is_over
 from sparklog.cli.progress import patience, say
 from sparklog.cli.status.low_disks import LowDisk, low_disks, render_low_disks
 from sparklog.cli.table import render_table
-from sparklog.client.losses import PossibleLoss, possible_losses
-from sparklog.client.metadata import ClusterMetadata, PartitionMetadata
+from sparklog.client.metadata.cluster_metadata import ClusterMetadata, PartitionMetadata
+from sparklog.client.possible_losses import PossibleLoss, possible_losses
 from sparklog.model.cluster_facts import host_port
 
 LOSSES_TIMEOUT_MS: Final = 5_000

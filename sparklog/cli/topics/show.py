@@ -13,8 +13,8 @@ from sparklog.cli.table import render_table
 from sparklog.cli.topic_names import topic_name, topic_wanted
 from sparklog.client.admin import Admin, PartitionDescription, TopicDescription
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.losses import PossibleLoss, possible_losses
 from sparklog.client.offsets import RemoteShare
+from sparklog.client.possible_losses import PossibleLoss, possible_losses
 
 LIST_SUMMARY = "list the topics"
 DESCRIBE_SUMMARY = "show leaders, in-sync replicas and offsets of each partition"

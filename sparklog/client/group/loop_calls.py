@@ -2,9 +2,9 @@
 
 import threading
 
-from sparklog.client.bootstrap import Endpoint
+from sparklog.client.calls.bootstrap import Endpoint
+from sparklog.client.calls.connections import BrokerConnection
 from sparklog.client.cluster import CONNECT_TIMEOUT_MS, ClusterClient
-from sparklog.client.connections import BrokerConnection
 from sparklog.client.errors import ClientClosed
 from sparklog.model.loops import Call, CallBroker
 

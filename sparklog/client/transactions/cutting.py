@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from sparklog.client.cluster import Answer as Answered
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.isolation import IsolationLevel
-from sparklog.client.metadata import KnownLeader
+from sparklog.client.metadata.cluster_metadata import KnownLeader
 from sparklog.client.offsets import latest
 from sparklog.client.transactions.agreement import Agreement
 from sparklog.client.transactions.cut import Answer, Cut

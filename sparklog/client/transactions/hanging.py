@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.metadata import KnownLeader
+from sparklog.client.metadata.cluster_metadata import KnownLeader
 from sparklog.client.transactions.transaction_admin import PartitionProducer, TransactionAdmin
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition

@@ -11,7 +11,7 @@ from typing import Final
 
 from sparklog.client.cluster import Answer, ClusterClient
 from sparklog.client.coordinator import Coordinator, ask_when_ready
-from sparklog.client.metadata import KnownLeader
+from sparklog.client.metadata.cluster_metadata import KnownLeader
 from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition

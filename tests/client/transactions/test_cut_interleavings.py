@@ -11,7 +11,7 @@ from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
-from sparklog.client.metadata import KnownLeader
+from sparklog.client.metadata.cluster_metadata import KnownLeader
 from sparklog.client.transactions import cutting
 from sparklog.client.transactions.cut import PartitionCut
 from sparklog.client.transactions.cutting import made_cut

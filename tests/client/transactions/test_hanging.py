@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.metadata import ClusterMetadata, PartitionMetadata, TopicMetadata
+from sparklog.client.metadata.cluster_metadata import ClusterMetadata, PartitionMetadata, TopicMetadata
 from sparklog.client.transactions.hanging import hanging_transactions
 from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import ErrorCode, KafkaError

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 
-from sparklog.client.transactions.writes.identity import WriteIdentity
+from sparklog.client.transactions.writes.write_identity import WriteIdentity
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog_datasource import writer
 from sparklog_datasource.write_options import WriteOptions

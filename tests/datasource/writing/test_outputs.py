@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sparklog.client.transactions.writes.identity import WriteIdentity
+from sparklog.client.transactions.writes.write_identity import WriteIdentity
 from sparklog_datasource.write_options import WriteOptions
 from sparklog_datasource.writing import outputs
 from sparklog_datasource.writing.outputs import MemberOutput

@@ -22,10 +22,10 @@ from chaos.clients.transaction_parts import HELD, HOLD_S, TIMEOUT_MS
 from histories import Writer
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.producer import BatchProducer, Transaction
-from sparklog.client.transactions.writes.driver import Commit, abort_write, commit_write
-from sparklog.client.transactions.writes.errors import AlreadyCommitted, WriteFailed
-from sparklog.client.transactions.writes.identity import WriteIdentity
-from sparklog.client.transactions.writes.member import WriteMember
+from sparklog.client.transactions.writes.failed_writes import AlreadyCommitted, WriteFailed
+from sparklog.client.transactions.writes.write_driver import Commit, abort_write, commit_write
+from sparklog.client.transactions.writes.write_identity import WriteIdentity
+from sparklog.client.transactions.writes.write_member import WriteMember
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.records.kafka.encode import Record, build_records_batch

@@ -15,12 +15,12 @@ from histories import Limits, Writer, check, read_history
 from sparklog.client.errors import ClusterUnavailable
 from sparklog.client.isolation import IsolationLevel
 from sparklog.client.offsets import earliest, latest
-from sparklog.client.produce_ledger import Delivered
+from sparklog.client.producing.produce_ledger import Delivered
 from sparklog.client.reader import read_range
-from sparklog.client.transactions.writes import driver as our_driver
-from sparklog.client.transactions.writes.driver import Commit
-from sparklog.client.transactions.writes.errors import AlreadyCommitted, WriteFailed
-from sparklog.client.transactions.writes.identity import WriteIdentity
+from sparklog.client.transactions.writes import write_driver as our_driver
+from sparklog.client.transactions.writes.failed_writes import AlreadyCommitted, WriteFailed
+from sparklog.client.transactions.writes.write_driver import Commit
+from sparklog.client.transactions.writes.write_identity import WriteIdentity
 from sparklog.model.ids import TopicPartition
 from sparklog.model.write_outcomes import EndOutcome
 from sparklog.testing import InProcessCluster

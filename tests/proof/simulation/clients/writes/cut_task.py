@@ -17,7 +17,7 @@ from simulation.invariants.cuts import CutRules, Execution, Read
 from simulation.truth import Entry, entry_of
 from sparklog.client.fetched import Fetched, FetchTerms, fetch_request, fetched_of
 from sparklog.client.isolation import IsolationLevel
-from sparklog.client.metadata import KnownLeader
+from sparklog.client.metadata.cluster_metadata import KnownLeader
 from sparklog.client.offsets import CONSUMER, offsets_request, read_offsets
 from sparklog.client.transactions import cut_rounds
 from sparklog.client.transactions.cut import Answer, Cut, PartitionCut

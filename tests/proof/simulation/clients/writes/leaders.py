@@ -6,7 +6,7 @@ from typing import Any, Final
 from simulation.clients.client import RETRY_MS
 from simulation.clients.transactions.script import Ask, GaveUpError, Script, ScriptedClient, Wait
 from simulation.schedule import US_PER_MS
-from sparklog.client.metadata import KnownLeader
+from sparklog.client.metadata.cluster_metadata import KnownLeader
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.wire.messages.discovery.metadata import MetadataRequest, MetadataRequestTopic

@@ -2,7 +2,7 @@
 
 import uuid
 
-from sparklog.client.metadata import (
+from sparklog.client.metadata.cluster_metadata import (
     COORDINATORS_MAX,
     ClusterMetadata,
     KnownCoordinators,

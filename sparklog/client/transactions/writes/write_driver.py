@@ -9,9 +9,9 @@ from typing import Final
 
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.errors import ClusterUnavailable
-from sparklog.client.transactions.writes.coordinator import WriteCoordinator, check_served, is_end_over
-from sparklog.client.transactions.writes.errors import WriteFailed
-from sparklog.client.transactions.writes.identity import WriteIdentity
+from sparklog.client.transactions.writes.failed_writes import WriteFailed
+from sparklog.client.transactions.writes.write_coordinator import WriteCoordinator, check_served, is_end_over
+from sparklog.client.transactions.writes.write_identity import WriteIdentity
 from sparklog.model.errors import KafkaError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.write_outcomes import EndOutcome

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.transactions.writes.coordinator import WriteCoordinator, check_served, is_open_over
-from sparklog.client.transactions.writes.errors import AlreadyCommitted, WriteFailed
-from sparklog.client.transactions.writes.identity import WriteIdentity
+from sparklog.client.transactions.writes.failed_writes import AlreadyCommitted, WriteFailed
+from sparklog.client.transactions.writes.write_coordinator import WriteCoordinator, check_served, is_open_over
+from sparklog.client.transactions.writes.write_identity import WriteIdentity
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sparklog.client.bootstrap import Endpoint
+from sparklog.client.calls.bootstrap import Endpoint
 from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicId, TopicPartition

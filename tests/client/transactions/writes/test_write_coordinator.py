@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from sparklog.client.transactions.writes.coordinator import check_served
-from sparklog.client.transactions.writes.driver import commit_write
-from sparklog.client.transactions.writes.errors import WriteFailed
-from sparklog.client.transactions.writes.identity import WriteIdentity
+from sparklog.client.transactions.writes.failed_writes import WriteFailed
+from sparklog.client.transactions.writes.write_coordinator import check_served
+from sparklog.client.transactions.writes.write_driver import commit_write
+from sparklog.client.transactions.writes.write_identity import WriteIdentity
 from sparklog.model.errors import ErrorCode, KafkaError
 
 WRITE = WriteIdentity("query-q", 1, "run", is_plain=False)

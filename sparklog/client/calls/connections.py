@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from sparklog.client.bootstrap import Endpoint
+from sparklog.client.calls.bootstrap import Endpoint
 from sparklog.client.errors import ClientClosed
 from sparklog.model.time import Clock, MonotonicMs
 

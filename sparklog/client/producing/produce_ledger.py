@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sparklog.client.errors import FailedBatch
-from sparklog.client.produce_queue import NO_OBSTACLE, PartitionQueue, QueuedBatch
+from sparklog.client.producing.produce_queue import NO_OBSTACLE, PartitionQueue, QueuedBatch
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition
 

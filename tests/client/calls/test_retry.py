@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from sparklog.client import retry as module
+from sparklog.client.calls import retry as module
+from sparklog.client.calls.retry import reported_if_long
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.errors import ClientClosed
-from sparklog.client.retry import reported_if_long
 
 Start = Callable[..., Any]
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sparklog.client.calls.connections import BrokerConnection, PendingReply
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.connections import BrokerConnection, PendingReply
-from sparklog.client.produce_ledger import ProduceLedger
-from sparklog.client.produce_queue import QueuedBatch
+from sparklog.client.producing.produce_ledger import ProduceLedger
+from sparklog.client.producing.produce_queue import QueuedBatch
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS

@@ -8,13 +8,13 @@ import threading
 from collections.abc import Sequence
 from typing import Final
 
+from sparklog.client.calls.retry import BACKOFF_MAX_MS, BACKOFF_MS
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.errors import ClientClosed
-from sparklog.client.leader_sender import LeaderSender, ProduceTerms
-from sparklog.client.metadata import KnownLeader
-from sparklog.client.produce_ledger import ProduceLedger
-from sparklog.client.produce_queue import PartitionQueue, QueuedBatch
-from sparklog.client.retry import BACKOFF_MAX_MS, BACKOFF_MS
+from sparklog.client.metadata.cluster_metadata import KnownLeader
+from sparklog.client.producing.leader_sender import LeaderSender, ProduceTerms
+from sparklog.client.producing.produce_ledger import ProduceLedger
+from sparklog.client.producing.produce_queue import PartitionQueue, QueuedBatch
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import BrokerId, TopicPartition
 

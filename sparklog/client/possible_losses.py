@@ -8,9 +8,9 @@ answers (OffsetForLeaderEpoch): where the epoch before ended is where this one b
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sparklog.client.calls.retry import Deadline
 from sparklog.client.cluster import Answer, ClusterClient
-from sparklog.client.metadata import ClusterMetadata, KnownLeader
-from sparklog.client.retry import Deadline
+from sparklog.client.metadata.cluster_metadata import ClusterMetadata, KnownLeader
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.wire.messages.data.offset_for_leader_epoch import (

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sparklog.client.bootstrap import Endpoint
-from sparklog.client.connections import IDLE_MAX_MS, IDLE_PER_BROKER_MAX, ConnectionPool
+from sparklog.client.calls.bootstrap import Endpoint
+from sparklog.client.calls.connections import IDLE_MAX_MS, IDLE_PER_BROKER_MAX, ConnectionPool
 from sparklog.client.errors import ClientClosed
 from sparklog.model.time import MonotonicMs, WallMs
 

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from sparklog.client.calls.retry import Deadline
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.coordinator import Coordinator
 from sparklog.client.errors import ClusterUnavailable
-from sparklog.client.retry import Deadline
-from sparklog.client.transactions.writes.errors import WriteFailed
-from sparklog.client.transactions.writes.identity import WriteIdentity
+from sparklog.client.transactions.writes.failed_writes import WriteFailed
+from sparklog.client.transactions.writes.write_identity import WriteIdentity
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
 from sparklog.model.write_outcomes import EndOutcome, OpenOutcome
 from sparklog.wire.messages.discovery.find_coordinator import TRANSACTION_KEY

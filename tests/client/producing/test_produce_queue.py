@@ -1,6 +1,6 @@
 """The order of a partition's batches survives whatever comes back."""
 
-from sparklog.client.produce_queue import PartitionQueue, QueuedBatch
+from sparklog.client.producing.produce_queue import PartitionQueue, QueuedBatch
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition
 

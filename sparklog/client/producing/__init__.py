@@ -1,0 +1,1 @@
+"""What producers' threads share: batches that wait, their memory, requests to leaders."""
