@@ -28,22 +28,22 @@ from sparklog.core.coordinator.actions import (
 from sparklog.core.coordinator.alarms import Alarms
 from sparklog.core.coordinator.state_machine import Now
 from sparklog.core.group import requests
-from sparklog.core.group.commits import commit, fetch_offsets
-from sparklog.core.group.departures import on_group_time
 from sparklog.core.group.description import describe, list_groups
-from sparklog.core.group.expiration import expire
 from sparklog.core.group.group import Group
+from sparklog.core.group.group_loading import load_groups
 from sparklog.core.group.invariants import check_group, check_partition
-from sparklog.core.group.join import join
-from sparklog.core.group.leave import leave
-from sparklog.core.group.loading import load_groups
+from sparklog.core.group.members.departures import on_group_time
+from sparklog.core.group.members.join import join
+from sparklog.core.group.members.leave import leave
+from sparklog.core.group.members.sync import heartbeat, sync
+from sparklog.core.group.offsets.commits import commit, fetch_offsets
+from sparklog.core.group.offsets.expiration import expire
+from sparklog.core.group.offsets.transactional_commits import commit_in_transaction
 from sparklog.core.group.records import GroupKey, GroupValue, OffsetKey, OffsetValue
 from sparklog.core.group.removal import delete_group, delete_offsets, forget_topics
 from sparklog.core.group.requests import GroupRequest
 from sparklog.core.group.settings import GroupSettings
 from sparklog.core.group.states import GroupState
-from sparklog.core.group.sync import heartbeat, sync
-from sparklog.core.group.transactional_commits import commit_in_transaction
 from sparklog.core.group.turn import Counters, PartitionState, SubscribedTopics, Turn, Waiting
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, NamedTopic

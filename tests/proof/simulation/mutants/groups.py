@@ -6,9 +6,10 @@ from typing import Any, Final
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
 from sparklog.core.coordinator.actions import Token
-from sparklog.core.group import commits, group_machine
+from sparklog.core.group import group_machine
 from sparklog.core.group.group import Group
-from sparklog.core.group.membership import member_error
+from sparklog.core.group.members.member_checks import member_error
+from sparklog.core.group.offsets import commits
 from sparklog.core.group.requests import GroupRequest, Heartbeat, OffsetCommit
 from sparklog.core.group.turn import Turn
 from sparklog.model.errors import ErrorCode

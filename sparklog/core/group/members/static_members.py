@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from sparklog.core.coordinator.actions import StateRecord, WriteOutcome, Written
 from sparklog.core.group.group import Group
 from sparklog.core.group.member import Member, WaitingJoin
-from sparklog.core.group.rebalance import (
+from sparklog.core.group.members.rebalance import (
     generation_answer,
     maybe_prepare_rebalance,
     renew_session,

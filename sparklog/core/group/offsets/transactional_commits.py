@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from sparklog.core.coordinator.actions import InDoubt, StateRecord, Token, WriteOutcome
-from sparklog.core.group.commits import java_length
 from sparklog.core.group.group import Group
-from sparklog.core.group.membership import generation_error
+from sparklog.core.group.members.member_checks import generation_error
+from sparklog.core.group.offsets.commits import java_length
 from sparklog.core.group.records import OffsetKey, OffsetValue
 from sparklog.core.group.requests import UNKNOWN_MEMBER_ID, TransactionalOffsetCommit
 from sparklog.core.group.responses import TransactionalCommitAnswer

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparklog.core.group.join import NEW_MEMBER_JOIN_TIMEOUT_MS, PENDING_MEMBERS_MAX
+from sparklog.core.group.members.join import NEW_MEMBER_JOIN_TIMEOUT_MS, PENDING_MEMBERS_MAX
 from sparklog.core.group.requests import JoinGroup
 from sparklog.core.group.settings import GroupSettings
 from sparklog.model.errors import ErrorCode

@@ -2,7 +2,7 @@
 
 from sparklog.core.group.group import Group
 from sparklog.core.group.member import Member
-from sparklog.core.group.rebalance import (
+from sparklog.core.group.members.rebalance import (
     maybe_complete_join,
     maybe_prepare_rebalance,
     on_rebalance_deadline,

@@ -6,7 +6,7 @@ way at the coordinator before (a rebalance, member ids that were given out) was 
 
 from sparklog.core.group.group import Group
 from sparklog.core.group.member import Member
-from sparklog.core.group.rebalance import prepare_rebalance
+from sparklog.core.group.members.rebalance import prepare_rebalance
 from sparklog.core.group.records import GroupValue, MemberValue
 from sparklog.core.group.requests import JoinProtocol
 from sparklog.core.group.states import GroupState

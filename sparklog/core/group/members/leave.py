@@ -1,9 +1,9 @@
 """LeaveGroup: members that leave, several at once from version 3 on, also by their instance ids (KIP-345)."""
 
 from sparklog.core.coordinator.actions import Token
-from sparklog.core.group.departures import remove_member, remove_pending_member
 from sparklog.core.group.group import Group
-from sparklog.core.group.membership import member_error
+from sparklog.core.group.members.departures import remove_member, remove_pending_member
+from sparklog.core.group.members.member_checks import member_error
 from sparklog.core.group.requests import UNKNOWN_MEMBER_ID, LeaveGroup, LeavingMember
 from sparklog.core.group.responses import LeaveGroupAnswer, LeftMember
 from sparklog.core.group.turn import Turn

@@ -6,17 +6,17 @@ from typing import Final
 from sparklog.core.coordinator.actions import Token
 from sparklog.core.group.group import Group
 from sparklog.core.group.member import Member, WaitingJoin
-from sparklog.core.group.membership import member_error
-from sparklog.core.group.rebalance import (
+from sparklog.core.group.members.member_checks import member_error
+from sparklog.core.group.members.rebalance import (
     generation_answer,
     maybe_complete_join,
     maybe_prepare_rebalance,
     take_part,
 )
+from sparklog.core.group.members.static_members import join_as_known_instance
 from sparklog.core.group.requests import UNKNOWN_MEMBER_ID, JoinGroup
 from sparklog.core.group.responses import JoinGroupAnswer
 from sparklog.core.group.states import GroupState
-from sparklog.core.group.static_members import join_as_known_instance
 from sparklog.core.group.turn import Turn
 from sparklog.model.errors import ErrorCode
 

@@ -5,8 +5,13 @@ from dataclasses import dataclass
 from sparklog.core.coordinator.actions import InDoubt, Refused, Token, WriteOutcome, Written
 from sparklog.core.group.group import Group
 from sparklog.core.group.member import Member, WaitingSync
-from sparklog.core.group.membership import generation_error as membership_error
-from sparklog.core.group.rebalance import answer_syncs, fail_syncs, maybe_prepare_rebalance, renew_session
+from sparklog.core.group.members.member_checks import generation_error as membership_error
+from sparklog.core.group.members.rebalance import (
+    answer_syncs,
+    fail_syncs,
+    maybe_prepare_rebalance,
+    renew_session,
+)
 from sparklog.core.group.requests import Heartbeat, SyncGroup
 from sparklog.core.group.responses import HeartbeatAnswer, SyncGroupAnswer
 from sparklog.core.group.states import GroupState

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from sparklog.core.coordinator.actions import InDoubt, StateRecord, Token, WriteOutcome, Written
 from sparklog.core.group.group import Group
-from sparklog.core.group.membership import generation_error
-from sparklog.core.group.rebalance import renew_session
+from sparklog.core.group.members.member_checks import generation_error
+from sparklog.core.group.members.rebalance import renew_session
 from sparklog.core.group.records import NO_TIMESTAMP_MS, OffsetKey, OffsetValue
 from sparklog.core.group.requests import (
     NO_RETENTION_TIME_MS,

@@ -1,0 +1,1 @@
+"""Members of a group: they join, take part in rebalances, and leave."""
