@@ -27,7 +27,7 @@ from sparklog.storage.cleaner.view import LogView, remaining, view_of
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
-from sparklog.storage.segment import Segment
+from sparklog.storage.segments.segment import Segment
 
 CHUNK_BYTES = 4 << 20
 VALUE_BYTES = 100

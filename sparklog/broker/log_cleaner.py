@@ -24,11 +24,11 @@ from sparklog.model.ports import Guard
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
 from sparklog.storage.cleaner.round import CleanerMemory, Round, RoundReport
-from sparklog.storage.cleaner.swap import Swap
 from sparklog.storage.cleaner.view import CleaningAborted, LogView, remaining, view_of
 from sparklog.storage.disk import may_have_lost
 from sparklog.storage.log import Log
-from sparklog.storage.segment import Segment
+from sparklog.storage.segments.segment import Segment
+from sparklog.storage.segments.swap import Swap
 
 RETRY_AFTER_MS: Final = 60_000
 

@@ -25,16 +25,11 @@ from sparklog.model.errors import LogDirectoryError, SparklogError
 from sparklog.model.ids import Offset, TopicId, TopicPartition
 from sparklog.model.time import Clock
 from sparklog.records.envelope import BatchHeader
-from sparklog.storage.cleaner.swap import Swap
 from sparklog.storage.disk import Buffer, Disk
-from sparklog.storage.epoch_file import EpochFile
 from sparklog.storage.flush import Flush
-from sparklog.storage.history_start import HistoryStart
-from sparklog.storage.index import RELATIVE_MAX
 from sparklog.storage.late_removals import LateRemovals, remove_files
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_removal import DELETED_SUFFIX, STRAY_SUFFIX, remove_segments, rename_away
-from sparklog.storage.partition_metadata import settle_directory
 from sparklog.storage.readable_log import ReadableLog
 from sparklog.storage.recovery.log_recovery import (
     CORRUPTION,
@@ -45,8 +40,13 @@ from sparklog.storage.recovery.log_recovery import (
     write_mark,
 )
 from sparklog.storage.retention import Retention
-from sparklog.storage.segment import Segment
-from sparklog.storage.snapshots import Snapshots, producer_batch, replay
+from sparklog.storage.segments.index import RELATIVE_MAX
+from sparklog.storage.segments.segment import Segment
+from sparklog.storage.segments.snapshots import Snapshots, producer_batch, replay
+from sparklog.storage.segments.swap import Swap
+from sparklog.storage.small_files.epoch_file import EpochFile
+from sparklog.storage.small_files.history_start import HistoryStart
+from sparklog.storage.small_files.partition_metadata import settle_directory
 
 SNAPSHOT_BATCHES: Final = 4_096
 """Batches between two producer snapshots, so that a truncation need not replay a whole segment."""

@@ -35,15 +35,15 @@ from sparklog.model.errors import LogDirectoryError
 from sparklog.model.ids import BrokerEpoch, BrokerId, Offset, TopicId, TopicPartition
 from sparklog.model.ports import Executor
 from sparklog.model.time import Clock
-from sparklog.storage import checkpoints, meta_properties
-from sparklog.storage.clean_stop import CleanStop
 from sparklog.storage.disk import Disk, Lock, Space, may_have_lost
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_removal import DELETED_SUFFIX, deleted_name, says_whose_it_is
-from sparklog.storage.partition_metadata import is_unfinished
 from sparklog.storage.recovery.log_recovery import write_anew
 from sparklog.storage.recovery.recovery_progress import RecoveryProgress, Tell, bytes_to_check
+from sparklog.storage.small_files import checkpoints, meta_properties
+from sparklog.storage.small_files.clean_stop import CleanStop
+from sparklog.storage.small_files.partition_metadata import is_unfinished
 
 LOCK: Final = ".lock"
 BOOT_ID: Final = "boot-id"

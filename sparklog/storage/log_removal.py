@@ -6,7 +6,7 @@ from typing import Final
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.storage.disk import Disk
 from sparklog.storage.recovery.log_recovery import remove_segment_files
-from sparklog.storage.segment import Segment
+from sparklog.storage.segments.segment import Segment
 
 DELETED_SUFFIX: Final = "-delete"
 STRAY_SUFFIX: Final = "-stray"

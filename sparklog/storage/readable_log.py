@@ -8,10 +8,10 @@ from sparklog.core.producers.transactions import AbortedTransaction
 from sparklog.model.ids import Offset
 from sparklog.model.time import Clock
 from sparklog.records.envelope import BatchHeader
-from sparklog.storage.log_read import LogRead
 from sparklog.storage.recovery.log_recovery import Corruption, Recovered
-from sparklog.storage.segment import Segment
-from sparklog.storage.segment_search import SegmentSearch
+from sparklog.storage.segments.log_read import LogRead
+from sparklog.storage.segments.segment import Segment
+from sparklog.storage.segments.segment_search import SegmentSearch
 
 
 class ReadableLog:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sparklog.storage.log_config import LogConfig
-from sparklog.storage.segment import Segment
+from sparklog.storage.segments.segment import Segment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

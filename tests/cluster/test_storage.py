@@ -12,8 +12,8 @@ from sparklog.client.cluster import ClusterClient
 from sparklog.core.controller.state.znodes import decode_incarnation, incarnation_path
 from sparklog.model.errors import ErrorCode, KafkaError, LogDirectoryError
 from sparklog.model.ids import BrokerId, TopicPartition
-from sparklog.storage import meta_properties
 from sparklog.storage.disk import LocalDisk, SyncFailed
+from sparklog.storage.small_files import meta_properties
 from sparklog.testing import InProcessCluster
 from sparklog.zookeeper.registration import read_suspect
 

@@ -10,12 +10,12 @@ import pytest
 
 from sparklog.model.errors import LogDirectoryError
 from sparklog.model.ids import NO_TOPIC_ID, TopicPartition
-from sparklog.storage import checkpoints
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_directory import LogDirectory
 from sparklog.storage.recovery.recovery_progress import RecoveryProgress, bytes_to_check
+from sparklog.storage.small_files import checkpoints
 from tests.storage.directories import SMALL, TOPIC_ID, A, B, Bench, fill, load, open_directory, with_two_logs
 
 # ---- clean stops and boots ---------------------------------------------------------------------------------

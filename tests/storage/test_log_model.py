@@ -23,7 +23,7 @@ from sparklog.core.producers.producer_state import ProducerStates
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.records.envelope import BatchHeader, split
 from sparklog.storage.log_config import LogConfig
-from sparklog.storage.snapshots import producer_batch
+from sparklog.storage.segments.snapshots import producer_batch
 
 CONFIG = LogConfig(segment_bytes=1_500, index_interval_bytes=200, segment_ms=50)
 BATCH = st.tuples(

@@ -9,8 +9,8 @@ from sparklog.records import envelope
 from sparklog.storage.disk import Buffer, File, LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
-from sparklog.storage.recovery import scan
-from sparklog.storage.segment_search import SegmentSearch
+from sparklog.storage.segments import scan
+from sparklog.storage.segments.segment_search import SegmentSearch
 from tests.of_this_thread import of_this_thread
 
 

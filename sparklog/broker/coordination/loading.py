@@ -39,9 +39,9 @@ from sparklog.model.time import Clock, MonotonicMs
 from sparklog.records.control import end_of_transaction
 from sparklog.records.decoding import read_columns
 from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, crc_matches, parse_header
+from sparklog.storage.damage import refuse_damaged
 from sparklog.storage.log import Log
-from sparklog.storage.log_read import LogRead
-from sparklog.storage.recovery.damage import refuse_damaged
+from sparklog.storage.segments.log_read import LogRead
 from sparklog.wire.coordinator_records.record_codec import RecordCodec
 
 logger: Final = logging.getLogger(__name__)

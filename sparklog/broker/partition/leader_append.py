@@ -33,7 +33,7 @@ from sparklog.model.transaction_end import TransactionEnd
 from sparklog.records.control import build_marker
 from sparklog.records.envelope import BatchHeader, parse_header
 from sparklog.storage.log import Log
-from sparklog.storage.snapshots import producer_batch
+from sparklog.storage.segments.snapshots import producer_batch
 
 AWAITS_HISTORY: Final = (
     "the leader's log is being compared with its history in the remote store, because an election may have "

@@ -32,8 +32,8 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_EPOCH, BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.ports import Guard
 from sparklog.model.time import Clock, MonotonicMs
+from sparklog.storage.damage import find_damage
 from sparklog.storage.log import Log
-from sparklog.storage.recovery.damage import find_damage
 
 logger = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from sparklog.model.time import Clock, MonotonicMs
 from sparklog.records.envelope import BatchHeader
 from sparklog.storage.disk import Buffer
 from sparklog.storage.log import Log
-from sparklog.storage.snapshots import producer_batch
+from sparklog.storage.segments.snapshots import producer_batch
 
 NOT_VERIFIED: Final = (
     "the producer's coordinator has not confirmed that this partition is part of an ongoing transaction: add "

@@ -12,9 +12,9 @@ from sparklog.core.replication.leader import Diverging, Leader
 from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.errors import ErrorCode, SparklogError
+from sparklog.storage.damage import refuse_damaged
 from sparklog.storage.log import Log
-from sparklog.storage.log_read import LogRead
-from sparklog.storage.recovery.damage import refuse_damaged
+from sparklog.storage.segments.log_read import LogRead
 
 Role = TypeVar("Role", bound=Leader | Follower)
 

@@ -20,10 +20,10 @@ from sparklog.cli.dump.options import DumpOptions, Report
 from sparklog.cli.dump.output import JsonOutput, Output, TextOutput
 from sparklog.cli.dump.problems import Kind, Problems
 from sparklog.cli.progress import patience, say
-from sparklog.storage import meta_properties, partition_metadata
-from sparklog.storage.clean_stop import CLEAN_MARKER, FOUND_CLEAN
 from sparklog.storage.inspection.inspect_file import InspectedFile, Unreadable
 from sparklog.storage.log_directory import BOOT_ID, LOCK
+from sparklog.storage.small_files import meta_properties, partition_metadata
+from sparklog.storage.small_files.clean_stop import CLEAN_MARKER, FOUND_CLEAN
 
 MESSAGE_SIZE_MAX: Final = 5 * 1024 * 1024
 BYTES_MAX: Final = 2**31 - 1

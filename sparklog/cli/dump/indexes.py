@@ -15,7 +15,6 @@ from sparklog.cli.dump.records import greatest_timestamp_ms
 from sparklog.cli.dump.rows import AbortedRow, OffsetRow, TimeRow
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.envelope import BatchHeader
-from sparklog.storage.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES
 from sparklog.storage.inspection.inspect_file import InspectedFile, Unreadable
 from sparklog.storage.inspection.inspect_index import (
     ABORTED_ENTRY,
@@ -27,8 +26,9 @@ from sparklog.storage.inspection.inspect_index import (
     time_entries,
 )
 from sparklog.storage.inspection.inspect_log import BATCH_BYTES_MAX, header_at
-from sparklog.storage.segment import LOG, OFFSET_INDEX
-from sparklog.storage.transaction_index import ABORTED_VERSION
+from sparklog.storage.segments.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES
+from sparklog.storage.segments.segment import LOG, OFFSET_INDEX
+from sparklog.storage.segments.transaction_index import ABORTED_VERSION
 
 Entry = OffsetEntry | TimeEntry
 

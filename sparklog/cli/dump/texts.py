@@ -12,10 +12,10 @@ from sparklog.cli.dump.options import Report
 from sparklog.cli.dump.rows import FieldsRow
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.model.errors import LogDirectoryError
-from sparklog.storage import checkpoints, meta_properties, partition_metadata
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.inspection.inspect_file import InspectedFile, Unreadable
 from sparklog.storage.recovery.log_recovery import CORRUPTION
+from sparklog.storage.small_files import checkpoints, meta_properties, partition_metadata
 
 FILE_BYTES_MAX: Final = 64 * 1024 * 1024
 

@@ -29,12 +29,12 @@ from sparklog.records.filtering.filter import decode, decode_runs
 from sparklog.records.filtering.run import Run
 from sparklog.storage.cleaner.offset_map import OffsetMap
 from sparklog.storage.cleaner.survivors import Survivors
-from sparklog.storage.cleaner.swap import ASIDE_SUFFIX, CLEANED_SUFFIX, Swap
 from sparklog.storage.cleaner.view import CleaningAborted, LogAccess, LogView
 from sparklog.storage.disk import File
-from sparklog.storage.recovery.scan import headers
-from sparklog.storage.segment import INDEXES, LOG, Segment, file_name
-from sparklog.storage.transaction_index import AbortedEntries, read_entries
+from sparklog.storage.segments.scan import headers
+from sparklog.storage.segments.segment import INDEXES, LOG, Segment, file_name
+from sparklog.storage.segments.swap import ASIDE_SUFFIX, CLEANED_SUFFIX, Swap
+from sparklog.storage.segments.transaction_index import AbortedEntries, read_entries
 
 _SURVEY_BATCHES: Final = 10_000
 """Envelopes that the survey reads between two yields."""

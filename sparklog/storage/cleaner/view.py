@@ -13,12 +13,12 @@ from typing import Protocol
 from sparklog.core.compaction import CompactionRules, LastOfProducer, SegmentExtent
 from sparklog.core.producers.producer_state import BATCHES_KEPT
 from sparklog.model.errors import SparklogError
-from sparklog.storage.cleaner.swap import Swap
 from sparklog.storage.disk import Disk
-from sparklog.storage.index import OFFSET_ENTRY_BYTES
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
-from sparklog.storage.segment import Segment
+from sparklog.storage.segments.index import OFFSET_ENTRY_BYTES
+from sparklog.storage.segments.segment import Segment
+from sparklog.storage.segments.swap import Swap
 
 _NEVER_OVERDUE_MS = 2**62
 """With a maximum lag from here on, the age of segments does not matter."""

@@ -13,9 +13,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from sparklog.storage.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES
 from sparklog.storage.inspection.inspect_file import InspectedFile
-from sparklog.storage.transaction_index import ABORTED_ENTRY as ABORTED
+from sparklog.storage.segments.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES
+from sparklog.storage.segments.transaction_index import ABORTED_ENTRY as ABORTED
 
 OFFSET_ENTRY: Final = struct.Struct(">II")
 TIME_ENTRY: Final = struct.Struct(">qI")

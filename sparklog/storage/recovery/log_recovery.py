@@ -28,14 +28,14 @@ from sparklog.core.producers.producer_state import ProducerStates
 from sparklog.core.replication.epoch_history import EpochEntry, EpochHistory
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.envelope import BatchHeader
-from sparklog.storage import checkpoints
-from sparklog.storage.cleaner.swap import finish_interrupted
 from sparklog.storage.disk import Disk
 from sparklog.storage.log_config import LogConfig
-from sparklog.storage.recovery.intact_run import IntactRun
-from sparklog.storage.recovery.scan import Trouble, check, headers
-from sparklog.storage.segment import LOG, SUFFIXES, Segment
-from sparklog.storage.snapshots import Snapshots, replay, stored_batch
+from sparklog.storage.segments.intact_run import IntactRun
+from sparklog.storage.segments.scan import Trouble, check, headers
+from sparklog.storage.segments.segment import LOG, SUFFIXES, Segment
+from sparklog.storage.segments.snapshots import Snapshots, replay, stored_batch
+from sparklog.storage.segments.swap import finish_interrupted
+from sparklog.storage.small_files import checkpoints
 
 SEGMENT_FILE: Final = re.compile(r"(\d{20})(\.log|\.index|\.timeindex|\.txnindex)")
 LEFTOVER: Final = re.compile(r".*\.(tmp|deleted|cleaned|swap)")

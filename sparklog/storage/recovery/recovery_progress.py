@@ -11,7 +11,7 @@ from typing import Final
 
 from sparklog.model.time import Clock
 from sparklog.storage.disk import Disk
-from sparklog.storage.segment import LOG
+from sparklog.storage.segments.segment import LOG
 
 REPORT_INTERVAL_MS: Final = 1_000
 _GIGABYTE: Final = 1e9

@@ -14,8 +14,8 @@ from crc32c import crc32c
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
 from sparklog.core.producers.producer_state import ProducerBatch, ProducerStates
 from sparklog.model.ids import BrokerId, TopicPartition
-from sparklog.storage import checkpoints
 from sparklog.storage.disk import LocalDisk
+from sparklog.storage.small_files import checkpoints
 from tests.of_this_thread import of_this_thread
 
 Dump = Callable[..., Any]
@@ -93,8 +93,8 @@ def test_a_damaged_snapshot_is_told(dump: Dump, tmp_path: Path) -> None:
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     """What a broker writes beside its logs, written by the code that brokers write it with."""
-    from sparklog.storage import meta_properties, partition_metadata
-    from sparklog.storage.meta_properties import MetaProperties
+    from sparklog.storage.small_files import meta_properties, partition_metadata
+    from sparklog.storage.small_files.meta_properties import MetaProperties
 
     disk, name = LocalDisk(), str(tmp_path)
     offsets = {TopicPartition("orders", 0): 1500, TopicPartition("a_b.c-d", 12): 0}

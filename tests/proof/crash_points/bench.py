@@ -23,13 +23,13 @@ from sparklog.records.envelope import parse_header, split, stamp
 from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.payload import payload_of
 from sparklog.storage.cleaner.round import CleanerMemory, Round
-from sparklog.storage.cleaner.swap import Swap
 from sparklog.storage.cleaner.view import LogView, remaining, view_of
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_directory import LogDirectory
-from sparklog.storage.segment import Segment
+from sparklog.storage.segments.segment import Segment
+from sparklog.storage.segments.swap import Swap
 
 BOOT, OTHER_BOOT = "boot-1", "boot-2"
 DIRECTORY_ID = uuid.UUID(int=77)

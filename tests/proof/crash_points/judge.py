@@ -23,11 +23,11 @@ from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.model.ids import TopicPartition
 from sparklog.records.control import end_of_transaction
 from sparklog.records.envelope import crc_matches, parse_header
-from sparklog.storage import checkpoints
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_directory import LogDirectory
-from sparklog.storage.snapshots import producer_batch
+from sparklog.storage.segments.snapshots import producer_batch
+from sparklog.storage.small_files import checkpoints
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from sparklog.records.control import end_of_transaction
 from sparklog.records.envelope import BatchHeader, crc_matches, split
 from sparklog.records.payload import payload_of
 from sparklog.storage.log import Log
-from sparklog.storage.segment import Segment
+from sparklog.storage.segments.segment import Segment
 
 ALL_BYTES = 1 << 40
 

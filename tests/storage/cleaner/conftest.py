@@ -25,12 +25,12 @@ from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.payload import payload, payload_of
 from sparklog.records.payload_kinds import PayloadKind
 from sparklog.storage.cleaner.round import CleanerMemory, Round, RoundReport
-from sparklog.storage.cleaner.swap import Swap
 from sparklog.storage.cleaner.view import LogView, remaining, view_of
 from sparklog.storage.disk import Disk, LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
-from sparklog.storage.segment import Segment
+from sparklog.storage.segments.segment import Segment
+from sparklog.storage.segments.swap import Swap
 
 TP = TopicPartition("table", 0)
 KeyValue = tuple[bytes | None, bytes | None]

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from sparklog.records.envelope import split
+from sparklog.storage.damage import find_damage
 from sparklog.storage.log import Log, LogCorrupt
 from sparklog.storage.log_config import LogConfig
-from sparklog.storage.recovery.damage import find_damage
-from sparklog.storage.segment import Segment
+from sparklog.storage.segments.segment import Segment
 
 Bench = Any
 SMALL = LogConfig(segment_bytes=1_000, index_interval_bytes=150)

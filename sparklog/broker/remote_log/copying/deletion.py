@@ -25,7 +25,7 @@ from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.remote.store import RemoteStore
 from sparklog.storage.log import Log
-from sparklog.storage.segment import Segment
+from sparklog.storage.segments.segment import Segment
 
 logger = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from sparklog.core.remote_log.state_object import SegmentState, parse_state
 from sparklog.records.envelope import parse_header
 from sparklog.records.remote_segment.rest_object import Entry
 from sparklog.remote.store import RemoteStore
-from sparklog.storage.snapshots import producer_batch
+from sparklog.storage.segments.snapshots import producer_batch
 
 CHUNK_BYTES: Final = 4_194_304
 

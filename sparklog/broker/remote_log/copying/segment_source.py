@@ -20,9 +20,9 @@ from sparklog.model.parts import read_parts
 from sparklog.records.envelope import BatchHeader, crc_matches, split
 from sparklog.records.remote_segment.build import SegmentBatch
 from sparklog.storage.log import Log
-from sparklog.storage.log_read import LogRead
-from sparklog.storage.segment import Segment
-from sparklog.storage.snapshots import Snapshots, replay
+from sparklog.storage.segments.log_read import LogRead
+from sparklog.storage.segments.segment import Segment
+from sparklog.storage.segments.snapshots import Snapshots, replay
 
 CHUNK_BYTES: Final = 1_048_576
 

@@ -24,7 +24,7 @@ from sparklog.model.ports import Guard
 from sparklog.records.envelope import parse_header
 from sparklog.records.remote_segment.rest_object import Entry, StoredIn, nth_with, open_rest_object, rebuild
 from sparklog.remote.store import RemoteStore, RemoteStoreError
-from sparklog.storage.segment_search import first_record_from
+from sparklog.storage.segments.segment_search import first_record_from
 
 logger = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ import pytest
 
 from sparklog.model.errors import ErrorCode
 from sparklog.model.write_ids import producer_id_of
-from sparklog.storage import segment_search
+from sparklog.storage.segments import segment_search
 from sparklog.wire.messages.data.fetch import AbortedTransaction, FetchPartition, FetchRequest, FetchTopic
 from sparklog.wire.messages.writes.describe_visibility import (
     AskedPartition,

@@ -73,7 +73,7 @@ from crash_points.explore import Effort, Explorer, Report
 from crash_points.scenarios import SCENARIOS
 from crash_points.tracer import CannotTrace
 from sparklog.storage.disk import LocalFile
-from sparklog.storage.segment import Segment
+from sparklog.storage.segments.segment import Segment
 
 {breakage}
 report = Report()
@@ -96,7 +96,7 @@ sys.exit(5 if report.troubles else 0)
         ("LocalFile.fsync = lambda self: None", "produce"),
         ("Segment.remove = lambda self: None", "truncate"),
         (
-            "from sparklog.storage.transaction_index import TransactionIndex\n"
+            "from sparklog.storage.segments.transaction_index import TransactionIndex\n"
             "TransactionIndex.save = lambda self: None",
             "transactions",
         ),

@@ -46,7 +46,7 @@ from simulation.disks.power import (
 from simulation.schedule import US_PER_MS, Process, ProcessDied
 from sparklog.model.errors import LogDirectoryError
 from sparklog.storage.disk import Buffer, File, Lock, Space, SyncFailed, WriteFailed, write_failure
-from sparklog.storage.meta_properties import FILE as IDENTITY
+from sparklog.storage.small_files.meta_properties import FILE as IDENTITY
 
 LOG: Final = ".log"
 DERIVED: Final = (".index", ".timeindex", ".snapshot")

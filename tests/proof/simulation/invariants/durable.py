@@ -15,9 +15,9 @@ from simulation.invariants.invariant import Invariant
 from simulation.truth import Entry, PartitionTruth, ReplicaView
 from sparklog.model.cluster_facts import PartitionState
 from sparklog.records.envelope import split
-from sparklog.storage.cleaner.swap import SWAP_SUFFIX
 from sparklog.storage.log import Log
-from sparklog.storage.segment import LOG
+from sparklog.storage.segments.segment import LOG
+from sparklog.storage.segments.swap import SWAP_SUFFIX
 
 EVERYTHING: Final = 1 << 62
 

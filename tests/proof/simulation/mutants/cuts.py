@@ -12,8 +12,8 @@ from sparklog.core.producers import transactions
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.ids import ProducerId, TopicPartition
 from sparklog.records.envelope import BatchHeader
-from sparklog.storage import segment_search
 from sparklog.storage.readable_log import ReadableLog
+from sparklog.storage.segments import segment_search
 
 
 def _cuts_are_made_in_one_round(switch: Switch) -> None:

@@ -17,8 +17,8 @@ from sparklog.core.controller.steps import AddPartitions, CreateTopic, Decision,
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerId
-from sparklog.storage.checkpoints import read_epochs, write_epochs
 from sparklog.storage.log import Log
+from sparklog.storage.small_files.checkpoints import read_epochs, write_epochs
 
 NOTE: Final = "noted-epoch"
 """In a log's directory."""

@@ -6,10 +6,11 @@ from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.storage.log_directory import LogDirectory
-from sparklog.storage.recovery import log_recovery, scan
-from sparklog.storage.recovery.intact_run import IntactRun
+from sparklog.storage.recovery import log_recovery
 from sparklog.storage.recovery.log_recovery import _Recovery
-from sparklog.storage.recovery.scan import Trouble
+from sparklog.storage.segments import scan
+from sparklog.storage.segments.intact_run import IntactRun
+from sparklog.storage.segments.scan import Trouble
 
 
 def _torn_tails_stay(switch: Switch) -> None:

@@ -11,7 +11,7 @@ from sparklog.core.controller.state.incarnation import DirectoryIdentity, Stored
 from sparklog.model.ids import BrokerEpoch, TopicPartition
 from sparklog.storage.log_directory import LogDirectory
 from sparklog.storage.recovery.log_recovery import Recovered, _Recovery
-from sparklog.storage.snapshots import Snapshots
+from sparklog.storage.segments.snapshots import Snapshots
 
 
 def _the_mark_of_a_clean_stop_stays(switch: Switch) -> None:

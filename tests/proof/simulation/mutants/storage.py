@@ -16,7 +16,7 @@ from sparklog.storage.cleaner.view import LogView
 from sparklog.storage.disk import Disk, SyncFailed, WriteFailed
 from sparklog.storage.flush import Flush
 from sparklog.storage.log import Log
-from sparklog.storage.segment import Segment
+from sparklog.storage.segments.segment import Segment
 
 FAILED_SYNCS: Final = Hunt(
     kinds=("fail an fsync", "fail a checkpoint"),

@@ -30,7 +30,7 @@ from sparklog.core.transaction_coordinator.transaction_machine import Transactio
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, ProducerId, TopicPartition
-from sparklog.storage.transaction_index import TransactionIndex
+from sparklog.storage.segments.transaction_index import TransactionIndex
 
 
 def _nothing_is_verified(switch: Switch) -> None:

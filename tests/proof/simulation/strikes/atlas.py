@@ -22,8 +22,8 @@ from sparklog.core.controller.state.znodes import (
 )
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.storage.log_directory import SUSPECTS
-from sparklog.storage.meta_properties import FILE as IDENTITY
-from sparklog.storage.partition_metadata import parse_uuid
+from sparklog.storage.small_files.meta_properties import FILE as IDENTITY
+from sparklog.storage.small_files.partition_metadata import parse_uuid
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 
 

@@ -14,8 +14,8 @@ from simulation.schedule import US_PER_MS, ProcessDied, dice
 from simulation.strikes.atlas import Atlas
 from simulation.strikes.downtime import Downtime
 from sparklog.model.ids import BrokerId
-from sparklog.storage.clean_stop import CLEAN_MARKER
-from sparklog.storage.meta_properties import FILE as IDENTITY
+from sparklog.storage.small_files.clean_stop import CLEAN_MARKER
+from sparklog.storage.small_files.meta_properties import FILE as IDENTITY
 
 DOOMED_MS_MAX: Final = 3_000
 """How long after a broker's start a page may still be read that an fsync should have saved."""

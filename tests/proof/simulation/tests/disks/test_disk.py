@@ -12,7 +12,7 @@ from simulation.truth import entry_of
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.envelope import build_envelope, crc_matches, parse_header
 from sparklog.storage.disk import SyncFailed, WriteFailed
-from sparklog.storage.recovery.scan import check
+from sparklog.storage.segments.scan import check
 
 LOG = "/data/t-0/00000000000000000000.log"
 

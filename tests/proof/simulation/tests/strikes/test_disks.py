@@ -8,7 +8,7 @@ from simulation.disks.disk import SimulatedDisk
 from simulation.disks.inode import Inode
 from simulation.plans.faults import Fault
 from simulation.strikes.disks import DiskStrikes
-from sparklog.storage.clean_stop import CLEAN_MARKER
+from sparklog.storage.small_files.clean_stop import CLEAN_MARKER
 
 FAILED = "/broker-1/data"
 

@@ -17,7 +17,7 @@ from sparklog.records.control import build_marker
 from sparklog.records.envelope import split, stamp
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
-from sparklog.storage.transaction_index import AbortedEntries
+from sparklog.storage.segments.transaction_index import AbortedEntries
 
 Bench = Any
 SMALL = LogConfig(segment_bytes=1_000, index_interval_bytes=150)

@@ -7,8 +7,8 @@ written and synced before batches are removed from which recovery would derive e
 from dataclasses import dataclass
 
 from sparklog.core.replication.epoch_history import EpochEntry, EpochHistory
-from sparklog.storage import checkpoints
 from sparklog.storage.disk import Disk
+from sparklog.storage.small_files import checkpoints
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparklog.storage.index import OffsetIndex, TimeIndex, last_time_entry
+from sparklog.storage.segments.index import OffsetIndex, TimeIndex, last_time_entry
 
 BASE = 1_000
 

@@ -15,8 +15,8 @@ import logging
 from dataclasses import dataclass, field
 from typing import Final
 
-from sparklog.storage import checkpoints
 from sparklog.storage.disk import Disk
+from sparklog.storage.small_files import checkpoints
 
 HISTORY_START: Final = "history-start"
 

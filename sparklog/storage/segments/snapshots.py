@@ -21,8 +21,8 @@ from sparklog.core.producers.producer_state import CorruptSnapshot, ProducerBatc
 from sparklog.records.control import end_of_transaction
 from sparklog.records.envelope import BatchHeader
 from sparklog.storage.disk import Buffer, Disk, File
-from sparklog.storage.segment import Segment, file_name
-from sparklog.storage.transaction_index import AbortedEntries
+from sparklog.storage.segments.segment import Segment, file_name
+from sparklog.storage.segments.transaction_index import AbortedEntries
 
 SUFFIX: Final = ".snapshot"
 BETWEEN_KEPT: Final = 2

@@ -8,10 +8,10 @@ from sparklog.core.producers.producer_state import ProducerStates
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.records.envelope import BatchHeader
 from sparklog.storage.log_config import LogConfig
-from sparklog.storage.recovery.intact_run import IntactRun, intact_run
-from sparklog.storage.recovery.scan import check
-from sparklog.storage.segment import Segment
-from sparklog.storage.snapshots import producer_batch
+from sparklog.storage.segments.intact_run import IntactRun, intact_run
+from sparklog.storage.segments.scan import check
+from sparklog.storage.segments.segment import Segment
+from sparklog.storage.segments.snapshots import producer_batch
 
 
 class Found:
@@ -86,7 +86,7 @@ def filled(bench, draw, batches=200, transactional=False):
 @pytest.mark.parametrize("transactional", [False, True])
 @pytest.mark.parametrize("chunk", [1_000, 5_000, 4 << 20])
 def test_indexes_epochs_and_producers_are_the_same(bench, monkeypatch, chunk, transactional) -> None:
-    monkeypatch.setattr("sparklog.storage.recovery.scan.CHECK_CHUNK_BYTES", chunk)
+    monkeypatch.setattr("sparklog.storage.segments.scan.CHECK_CHUNK_BYTES", chunk)
     filled(bench, random.Random(chunk), transactional=transactional)
     trouble, fast = both_ways(bench)
     assert trouble is None
@@ -98,7 +98,7 @@ def test_indexes_epochs_and_producers_are_the_same(bench, monkeypatch, chunk, tr
 def test_damage_is_found_at_the_same_place_and_told_in_the_same_words(bench, monkeypatch, seed) -> None:
     draw = random.Random(seed)
     monkeypatch.setattr(
-        "sparklog.storage.recovery.scan.CHECK_CHUNK_BYTES", draw.choice((1_000, 20_000, 4 << 20))
+        "sparklog.storage.segments.scan.CHECK_CHUNK_BYTES", draw.choice((1_000, 20_000, 4 << 20))
     )
     path = filled(bench, draw, batches=60)
     data = bytearray(path.read_bytes())

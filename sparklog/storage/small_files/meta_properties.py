@@ -16,7 +16,7 @@ from typing import Final
 from sparklog.model.errors import LogDirectoryError
 from sparklog.model.ids import BrokerId
 from sparklog.storage.disk import Disk
-from sparklog.storage.partition_metadata import parse_uuid, uuid_text
+from sparklog.storage.small_files.partition_metadata import parse_uuid, uuid_text
 
 FILE: Final = "meta.properties"
 VERSION: Final = 0

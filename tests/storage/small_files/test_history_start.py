@@ -7,9 +7,9 @@ import pytest
 from sparklog.core.producers.producer_state import ProducerStates
 from sparklog.core.replication.epoch_history import EarlierHistory, EpochEntry
 from sparklog.model.ids import LeaderEpoch, Offset
-from sparklog.storage.history_start import HISTORY_START
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
+from sparklog.storage.small_files.history_start import HISTORY_START
 
 Bench = Any
 SMALL = LogConfig(segment_bytes=1_000, index_interval_bytes=150)

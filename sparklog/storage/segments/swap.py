@@ -30,9 +30,9 @@ from typing import Final
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.envelope import BatchHeader
 from sparklog.storage.disk import Disk
-from sparklog.storage.recovery.scan import check
-from sparklog.storage.segment import INDEXES, LOG, Segment, file_name
-from sparklog.storage.transaction_index import TRANSACTION_INDEX
+from sparklog.storage.segments.scan import check
+from sparklog.storage.segments.segment import INDEXES, LOG, Segment, file_name
+from sparklog.storage.segments.transaction_index import TRANSACTION_INDEX
 
 CLEANED_SUFFIX: Final = ".log.cleaned"
 ASIDE_SUFFIX: Final = ".cleaned"

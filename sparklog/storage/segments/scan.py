@@ -23,7 +23,7 @@ from sparklog.records.envelope import (
     parse_header,
 )
 from sparklog.storage.disk import File
-from sparklog.storage.recovery.intact_run import IntactRun, intact_run
+from sparklog.storage.segments.intact_run import IntactRun, intact_run
 
 OUTLINE: Final = struct.Struct(">qi4xb6xi")
 """Base offset, length, magic and last offset delta, from the front of an envelope."""

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from sparklog.storage.segment import Segment
+from sparklog.storage.segments.segment import Segment
 
 SEALED_OPEN_MAX: Final = 4
 """Sealed segments of one log that stay open."""

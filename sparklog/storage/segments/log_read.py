@@ -7,7 +7,7 @@ between. So its cost depends neither on the number of records nor on the number 
 from dataclasses import dataclass
 
 from sparklog.model.parts import FileSlice, Part
-from sparklog.storage.segment import Segment
+from sparklog.storage.segments.segment import Segment
 
 
 @dataclass(frozen=True, slots=True)

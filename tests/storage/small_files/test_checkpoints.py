@@ -7,8 +7,8 @@ import pytest
 
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.model.ids import TopicPartition
-from sparklog.storage import checkpoints
 from sparklog.storage.disk import LocalDisk
+from sparklog.storage.small_files import checkpoints
 
 DISK = LocalDisk()
 

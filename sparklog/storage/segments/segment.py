@@ -22,7 +22,9 @@ from typing import Final, TypeVar
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.envelope import BatchHeader
 from sparklog.storage.disk import Buffer, Disk, File
-from sparklog.storage.index import (
+from sparklog.storage.late_removals import LateRemovals
+from sparklog.storage.log_config import LogConfig
+from sparklog.storage.segments.index import (
     OFFSET_ENTRY_BYTES,
     RELATIVE_MAX,
     TIME_ENTRY_BYTES,
@@ -30,11 +32,9 @@ from sparklog.storage.index import (
     TimeIndex,
     last_time_entry,
 )
-from sparklog.storage.late_removals import LateRemovals
-from sparklog.storage.log_config import LogConfig
-from sparklog.storage.recovery.intact_run import IntactRun
-from sparklog.storage.recovery.scan import Outline, headers, outlines
-from sparklog.storage.transaction_index import TRANSACTION_INDEX, TransactionIndex
+from sparklog.storage.segments.intact_run import IntactRun
+from sparklog.storage.segments.scan import Outline, headers, outlines
+from sparklog.storage.segments.transaction_index import TRANSACTION_INDEX, TransactionIndex
 
 LOG: Final = ".log"
 OFFSET_INDEX: Final = ".index"

@@ -16,11 +16,11 @@ from sparklog.model.time import Clock
 from sparklog.model.write_ids import is_of_a_write, write_and_member
 from sparklog.records.envelope import BatchHeader
 from sparklog.records.payload import payload_of
-from sparklog.storage.log_read import LogRead, Reading
-from sparklog.storage.open_segments import OpenSegments
-from sparklog.storage.segment import NO_TIMESTAMP, Segment
-from sparklog.storage.snapshots import Snapshots, aborted_in
-from sparklog.storage.transaction_index import AbortedEntries
+from sparklog.storage.segments.log_read import LogRead, Reading
+from sparklog.storage.segments.open_segments import OpenSegments
+from sparklog.storage.segments.segment import NO_TIMESTAMP, Segment
+from sparklog.storage.segments.snapshots import Snapshots, aborted_in
+from sparklog.storage.segments.transaction_index import AbortedEntries
 
 _MICROSECONDS: Final = 1_000
 

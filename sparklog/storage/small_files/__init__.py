@@ -1,0 +1,1 @@
+"""Small files beside logs: checkpoints, and facts about directories."""
