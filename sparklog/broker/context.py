@@ -8,7 +8,7 @@ from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.coordination.transaction_markers import TransactionMarkers
 from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
 from sparklog.broker.current_settings import CurrentSettings
-from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.disks.log_dirs import LogDirs
 from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.metadata.first_report import FirstReport

@@ -3,8 +3,8 @@
 import threading
 import uuid
 
-from sparklog.broker.log_cleaner import LogCleaner
-from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.disks.log_cleaner import LogCleaner
+from sparklog.broker.disks.log_dirs import LogDirs
 from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.broker.ports import Ports
 from sparklog.broker.replicas.replica_parts import ReplicaParts

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparklog.broker.log_dirs import DirectoryFailed
+from sparklog.broker.disks.log_dirs import DirectoryFailed
 from sparklog.model.errors import ErrorCode
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log_directory import LogDirectory

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from sparklog.broker.disks.log_dirs import LogDirs
 from sparklog.broker.handlers import leader_and_isr, update_metadata
-from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.metadata.metadata_cache import FULL, MetadataCache

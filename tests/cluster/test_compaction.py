@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPythonPartition
 
-from sparklog.broker.log_cleaner import CleanerState
+from sparklog.broker.disks.log_cleaner import CleanerState
 from sparklog.client.producer import BatchProducer
 from sparklog.model.ids import TopicPartition as LogPartition
 from sparklog.records.arrow.arrow_payload import ArrowPayload

@@ -16,12 +16,12 @@ from sparklog.broker.coordination.coordinators import CoordinatorShards
 from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.coordination.transaction_markers import TransactionMarkers
 from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
+from sparklog.broker.disks.log_cleaner import LogCleaner
+from sparklog.broker.disks.log_dirs import LogDirs
 from sparklog.broker.dispatch import Dispatcher
 from sparklog.broker.internal_append import InternalAppends
 from sparklog.broker.life.remote_copies import RemoteCopies, StorePorts
 from sparklog.broker.life.replication import Link, Replication, ReplicationPorts
-from sparklog.broker.log_cleaner import LogCleaner
-from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.first_report import FirstReport
 from sparklog.broker.metadata.metadata_cache import MetadataCache

@@ -24,11 +24,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from sparklog.broker.disks.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.life.body import BodyPorts, BrokerBody
 from sparklog.broker.life.controlled_shutdown import move_leaders_away
 from sparklog.broker.life.open_directories import Host, open_directories
 from sparklog.broker.life.registration import register
-from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.model.cluster_facts import Broker
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId

@@ -5,7 +5,7 @@ import threading
 from typing import Final
 
 from sparklog.broker.current_settings import CurrentSettings
-from sparklog.broker.log_cleaner import Cleaning, LogCleaner
+from sparklog.broker.disks.log_cleaner import Cleaning, LogCleaner
 
 logger = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sparklog.broker.conversion.statistics import ConversionStatistics
-from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.disks.log_dirs import LogDirs
 from sparklog.broker.partition.free_space import FreeSpaces
 from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.broker.to_controller.isr_proposals import IsrProposalSender

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.disks.log_dirs import LogDirs
 from sparklog.model.errors import LogDirectoryError
 from sparklog.model.ids import BrokerId
 from sparklog.model.ports import Executor

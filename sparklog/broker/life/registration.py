@@ -1,6 +1,6 @@
 """A broker becomes visible to its cluster."""
 
-from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.disks.log_dirs import LogDirs
 from sparklog.model.cluster_facts import Broker
 from sparklog.model.ids import BrokerEpoch
 from sparklog.model.zookeeper import ZooKeeper

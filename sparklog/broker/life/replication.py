@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from sparklog.broker.disks.log_dirs import LogDirs
 from sparklog.broker.following.fetcher import Fetcher
 from sparklog.broker.following.fetchers import Fetchers
 from sparklog.broker.life.disk_reports import DiskReports, LostLogs
 from sparklog.broker.life.registration_watch import watch_registration
-from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 
 from sparklog.broker.current_settings import CurrentSettings
-from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
+from sparklog.broker.disks.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.replicas.directory_failures import DirectoryFailures
 from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.broker.waiting.fetches_in_progress import FetchesInProgress

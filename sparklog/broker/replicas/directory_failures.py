@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
+from sparklog.broker.disks.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.model.ids import TopicId, TopicPartition

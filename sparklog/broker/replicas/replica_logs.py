@@ -9,7 +9,7 @@ All methods but ``load`` are called within the guard of ``Roles``, and append to
 
 import logging
 
-from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
+from sparklog.broker.disks.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replicas.directory_failures import DirectoryFailures, LostDirectory
 from sparklog.broker.replicas.partition_maker import PartitionMaker

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from sparklog.broker.current_settings import CurrentSettings
+from sparklog.broker.disks.log_dirs import LogDirs
 from sparklog.broker.leadership import LeadershipListeners
-from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.partition.answers import DeletionResult
 from sparklog.broker.partition.append_results import AppendResult, decided
 from sparklog.broker.partition.flusher import Flusher

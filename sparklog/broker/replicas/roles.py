@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
 from sparklog.broker.current_settings import CurrentSettings
-from sparklog.broker.gone_replicas import GoneReplicas
-from sparklog.broker.log_dirs import DirectoryFailed, DirectoryOffline
+from sparklog.broker.disks.gone_replicas import GoneReplicas
+from sparklog.broker.disks.log_dirs import DirectoryFailed, DirectoryOffline
 from sparklog.broker.partition.answers import DeletionResult
 from sparklog.broker.replicas.controller_fence import ControllerFence
 from sparklog.broker.replicas.directory_failures import DirectoryFailures, LostDirectory

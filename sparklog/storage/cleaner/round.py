@@ -9,7 +9,7 @@
 ``run`` is a generator that yields the bytes read and written since the last yield. Its driver throttles it,
 stops it by closing it, or, in the simulation, interleaves it with other work. Memory: the map, one chunk of
 the log and its decompressed batches. CRCs are checked, because a damaged batch must not get a new, matching
-CRC. CorruptBatch ends the round; see ``broker.log_cleaner``.
+CRC. CorruptBatch ends the round; see ``broker.disks.log_cleaner``.
 """
 
 import contextlib

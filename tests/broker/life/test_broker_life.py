@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from sparklog.broker.disks.log_dirs import DirectoryFailed
 from sparklog.broker.life import broker_life
 from sparklog.broker.life.broker_life import BrokerLife
-from sparklog.broker.log_dirs import DirectoryFailed
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
 from sparklog.model.loops import Await, CallController, go_on

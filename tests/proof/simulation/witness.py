@@ -34,7 +34,7 @@ from simulation.schedule import Tripwire
 from simulation.state_marks import mark_log, mark_state, mark_take_over
 from simulation.story import Story
 from simulation.truth import Entry, Fingerprint, PartitionTruth, ReplicaView, Rows
-from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.disks.log_dirs import LogDirs
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replicas.partition_table import PartitionTable

@@ -12,8 +12,8 @@ from typing import Any, Final, Literal
 from simulation.machines.loops import LoopTasks
 from simulation.machines.network import Call, Network, OnFailure, OnResponse
 from simulation.schedule import US_PER_MS, Process, ProcessDied
+from sparklog.broker.disks.log_cleaner import Cleaning, LogCleaner
 from sparklog.broker.life.housekeeping import chores_of
-from sparklog.broker.log_cleaner import Cleaning, LogCleaner
 from sparklog.broker.replicas.chores import Chores
 from sparklog.core.controller.state.znodes import ControllerNode
 from sparklog.model.ids import TopicPartition

@@ -5,7 +5,7 @@ from typing import Any, Final
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.client_mix import ClientMix
 from simulation.plans.faults import Hunt
-from sparklog.broker.gone_replicas import GoneReplicas
+from sparklog.broker.disks.gone_replicas import GoneReplicas
 from sparklog.broker.life.broker_life import BrokerLife
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replicas.controller_fence import ControllerFence

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
-from sparklog.broker import log_cleaner
+from sparklog.broker.disks import log_cleaner
 from sparklog.core.compaction import IfEmpty, LastOfProducer
 from sparklog.records.envelope import BatchHeader
 from sparklog.storage.cleaner import survivors

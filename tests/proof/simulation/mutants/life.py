@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
+from sparklog.broker.disks.log_dirs import LogDirs
 from sparklog.broker.life.broker_life import BrokerLife, Failure
-from sparklog.broker.log_dirs import LogDirs
 from sparklog.model.loops import Loop, Pause
 
 LATE_MS: Final = 300

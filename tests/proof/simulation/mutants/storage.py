@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
-from sparklog.broker import log_cleaner, log_dirs
+from sparklog.broker.disks import log_cleaner, log_dirs
 from sparklog.broker.partition import log_guard
 from sparklog.broker.partition.follower_append import FollowerAppend
 from sparklog.core.replication.watermarks import Watermarks

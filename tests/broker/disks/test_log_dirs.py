@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.disks.log_dirs import LogDirs
 from sparklog.model.ids import TopicPartition
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.storage.disk import LocalDisk

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sparklog.broker.current_settings import CurrentSettings
-from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.disks.log_dirs import LogDirs
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.compaction import DirtyRange, Throttle, dirty_range, filthiest
 from sparklog.model.errors import SparklogError
