@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from sparklog.cli.processes import is_alive as is_alive
+from sparklog.cli.served_processes import is_alive as is_alive
 
 RUN_VARIABLE: Final = "SPARKLOG_RUN"
 """Environment variable that every process of one run inherits."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from sparklog.cli.command import UsageError
-from sparklog.cli.processes import gone_processes, is_over
 from sparklog.cli.progress import patience
+from sparklog.cli.served_processes import gone_processes, is_over
 from sparklog.cli.values import directory
 from sparklog.client.calls.bootstrap import parse_bootstrap_servers
 from sparklog.client.cluster import ClusterClient

@@ -10,17 +10,17 @@ from sparklog.cli.command import COMMAND_GROUP, Command, UsageError
 from sparklog.model.errors import SparklogError
 
 BUILT_IN: Final[Mapping[str, str]] = {
-    "status": "sparklog.cli.status.command:COMMAND",
-    "topics": "sparklog.cli.topics.command:COMMAND",
-    "produce": "sparklog.cli.produce:COMMAND",
-    "consume": "sparklog.cli.consume.command:COMMAND",
-    "groups": "sparklog.cli.groups.command:COMMAND",
-    "transactions": "sparklog.cli.transactions.command:COMMAND",
-    "configs": "sparklog.cli.configs.command:COMMAND",
-    "reassign": "sparklog.cli.reassign.command:COMMAND",
-    "elect-leaders": "sparklog.cli.elect_leaders:COMMAND",
-    "dump-log": "sparklog.cli.dump.command:COMMAND",
-    "remote": "sparklog.cli.remote:COMMAND",
+    "status": "sparklog.cli.cluster.status.command:COMMAND",
+    "topics": "sparklog.cli.logs.topics.command:COMMAND",
+    "produce": "sparklog.cli.logs.produce.command:COMMAND",
+    "consume": "sparklog.cli.logs.consume.command:COMMAND",
+    "groups": "sparklog.cli.coordinators.groups.command:COMMAND",
+    "transactions": "sparklog.cli.coordinators.transactions.command:COMMAND",
+    "configs": "sparklog.cli.cluster.configs.command:COMMAND",
+    "reassign": "sparklog.cli.cluster.reassign.command:COMMAND",
+    "elect-leaders": "sparklog.cli.cluster.elect_leaders:COMMAND",
+    "dump-log": "sparklog.cli.logs.dump.command:COMMAND",
+    "remote": "sparklog.cli.cluster.remote:COMMAND",
     "completion": "sparklog.cli.about.completion:COMMAND",
     "version": "sparklog.cli.about.version:COMMAND",
 }

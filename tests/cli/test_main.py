@@ -186,7 +186,7 @@ def run_python(program: str, *arguments: str) -> subprocess.CompletedProcess[str
 
 @pytest.mark.parametrize(
     "module",
-    ["argparse", "sparklog.model.errors", "sparklog.cli.program", "sparklog.cli.topics.command", "uuid"],
+    ["argparse", "sparklog.model.errors", "sparklog.cli.program", "sparklog.cli.logs.topics.command", "uuid"],
 )
 def test_ctrl_c_while_the_program_loads_ends_it_with_130_and_no_traceback(module: str) -> None:
     ran = run_python(RUN_AND_INTERRUPT, module, "topics", "list", "--root", "/nowhere")

@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from sparklog.cli.status.low_disks import low_disks
+from sparklog.cli.cluster.status.low_disks import low_disks
 from sparklog.client.changes import ClusterChanges
 from sparklog.testing import InProcessCluster
 from tests.cluster.test_metrics import figures

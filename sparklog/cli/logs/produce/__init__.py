@@ -1,0 +1,1 @@
+"""``sparklog produce``: records from standard input."""
