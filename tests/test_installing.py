@@ -11,7 +11,7 @@ import pytest
 
 import sparklog
 from chaos.machines.places import free_ports
-from sparklog_runtime.reachable import is_listening
+from sparklog_runtime.start.reachable import is_listening
 from tests.pages import DOCS, blocks_of
 
 ROOT = DOCS.parent

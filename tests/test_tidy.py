@@ -44,7 +44,7 @@ BANNED_BUT_FOR_USERS: Final = {
 """Words that are not ours, each with what to write instead. What users see may have them."""
 
 SEEN_BY_USERS: Final = (
-    ("broker_runtime/sparklog_runtime/demo/folder.py", 'f"was told to --keep it.'),
+    ("broker_runtime/sparklog_runtime/start/demo_folder.py", 'f"was told to --keep it.'),
     ("datasource/sparklog_datasource/monitoring/figures.py", ":,} behind"),
     ("datasource/sparklog_datasource/writing/delivery.py", "and Spark has not told "),
     ("sparklog/broker/conversion/for_old_reader.py", "ends behind what was read"),

@@ -9,10 +9,10 @@ from sparklog.cli.command import WRONG_USAGE, Command, UsageError
 from sparklog.cli.values import INT32_MAX, PORT_MAX, directory, natural, port, positive, setting
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.config import check_broker_settings
-from sparklog_runtime.cluster import LocalCluster
-from sparklog_runtime.cluster_options import DEFAULT_PORT, ClusterOptions
-from sparklog_runtime.foreground import run_in_foreground, serve
+from sparklog_runtime.life.foreground import run_in_foreground, serve
+from sparklog_runtime.life.local_cluster import LocalCluster
 from sparklog_runtime.settings.settings_check import master_problem, zookeeper_problem
+from sparklog_runtime.start.cluster_options import DEFAULT_PORT, ClusterOptions
 from sparklog_runtime.voice import Voice, say
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from sparklog.model.cluster_facts import DEFAULT_LISTENER
 from sparklog.model.ids import BrokerId
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.testing import InProcessCluster
-from sparklog_runtime.layout import Layout, RootLock
+from sparklog_runtime.start.cluster_folders import Layout, RootLock
 
 pytestmark = pytest.mark.integration
 

@@ -11,7 +11,7 @@ import pytest
 
 from chaos.machines.places import free_ports
 from sparklog.testing import InProcessCluster
-from sparklog_runtime.reachable import is_listening
+from sparklog_runtime.start.reachable import is_listening
 from tests.pages import DOCS, blocks_of
 from tests.waiting import until
 

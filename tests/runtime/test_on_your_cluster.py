@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from chaos.machines.places import free_ports
-from sparklog_runtime.reachable import is_listening
+from sparklog_runtime.start.reachable import is_listening
 from tests.pages import DOCS, READY, blocks_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.proof, pytest.mark.timeout(400)]

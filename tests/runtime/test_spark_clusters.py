@@ -15,7 +15,7 @@ import pytest
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 from sparklog_runtime import submit
-from sparklog_runtime.session import spark_home
+from sparklog_runtime.start.session import spark_home
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 

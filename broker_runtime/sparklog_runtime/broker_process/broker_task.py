@@ -42,16 +42,16 @@ from sparklog_runtime.broker_process.broker_plan import (
     RunningBroker,
     make_real_broker,
 )
-from sparklog_runtime.executors.host_check import is_executor, refuse_log_dirs, spark_folders
-from sparklog_runtime.processes import die_with_parent
-from sparklog_runtime.settings.log_files import log_to_file
-from sparklog_runtime.supervision.control_channel import (
+from sparklog_runtime.broker_process.control_channel import (
     ControlConnection,
     ControlError,
     Message,
     require_int,
     require_mapping,
 )
+from sparklog_runtime.executors.host_check import is_executor, refuse_log_dirs, spark_folders
+from sparklog_runtime.settings.log_files import log_to_file
+from sparklog_runtime.stop.child_processes import die_with_parent
 
 log = logging.getLogger(__name__)
 

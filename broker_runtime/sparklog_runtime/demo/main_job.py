@@ -19,8 +19,6 @@ from sparklog.client.admin import Admin, NewTopic, PartitionDescription
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata.cluster_metadata import PartitionMetadata
 from sparklog.model.errors import SparklogError
-from sparklog_runtime.cluster import LocalCluster
-from sparklog_runtime.cluster_options import ClusterOptions
 from sparklog_runtime.demo.data_sets import (
     flights_count,
     flights_frame,
@@ -28,12 +26,14 @@ from sparklog_runtime.demo.data_sets import (
     quakes_count,
     quakes_frame,
 )
-from sparklog_runtime.demo.folder import keep_from_demos, start_command, take_demo_folder
 from sparklog_runtime.demo.live_count import LiveCount
-from sparklog_runtime.demo.progress import Ticker, write_progress
 from sparklog_runtime.demo.quake_feed import QuakeFeed
 from sparklog_runtime.demo.screen import Screen
-from sparklog_runtime.foreground import run_in_foreground
+from sparklog_runtime.demo.ticker import Ticker, write_progress
+from sparklog_runtime.life.foreground import run_in_foreground
+from sparklog_runtime.life.local_cluster import LocalCluster
+from sparklog_runtime.start.cluster_options import ClusterOptions
+from sparklog_runtime.start.demo_folder import keep_from_demos, start_command, take_demo_folder
 from sparklog_runtime.voice import Voice
 
 log = logging.getLogger(__name__)

@@ -24,16 +24,16 @@ from sparklog.cli.values import directory, port, positive
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.config import check_broker_settings
 from sparklog_runtime import submit as entry_point
-from sparklog_runtime.cluster import LocalCluster
-from sparklog_runtime.cluster_options import DEFAULT_PORT, ClusterOptions
 from sparklog_runtime.commands import broker_ids
-from sparklog_runtime.foreground import run_in_foreground, serve
-from sparklog_runtime.jvm_shutdown import stop_before_spark
-from sparklog_runtime.processes import die_with_parent
-from sparklog_runtime.reachable import master_problem_now
-from sparklog_runtime.session import stop_context
+from sparklog_runtime.life.foreground import run_in_foreground, serve
+from sparklog_runtime.life.local_cluster import LocalCluster
 from sparklog_runtime.settings.properties import read_properties
 from sparklog_runtime.settings.settings_check import zookeeper_problem
+from sparklog_runtime.start.cluster_options import DEFAULT_PORT, ClusterOptions
+from sparklog_runtime.start.reachable import master_problem_now
+from sparklog_runtime.start.session import stop_context
+from sparklog_runtime.stop.child_processes import die_with_parent
+from sparklog_runtime.stop.jvm_shutdown import stop_before_spark
 from sparklog_runtime.submission.driver_line import stop_with_submit
 from sparklog_runtime.voice import Voice, say
 

@@ -22,12 +22,12 @@ from types import FrameType
 from typing import IO, Final
 
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
-from sparklog_runtime.foreground import STOP_DEADLINE_S
-from sparklog_runtime.layout import Layout
+from sparklog_runtime.life.foreground import STOP_DEADLINE_S
+from sparklog_runtime.start.cluster_folders import Layout
+from sparklog_runtime.stop.jvm_end import jvm_end_in_words, output_since
+from sparklog_runtime.stop.process_end import end_in_words
 from sparklog_runtime.submission.driver_line import DriverLine
 from sparklog_runtime.submission.spark_command import SparkCommand
-from sparklog_runtime.supervision.jvm_end import jvm_end_in_words, output_since
-from sparklog_runtime.supervision.process_end import end_in_words
 from sparklog_runtime.voice import repeat, say
 
 DRIVER_STOP_S: Final = STOP_DEADLINE_S + 15.0

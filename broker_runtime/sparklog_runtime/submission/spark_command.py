@@ -20,9 +20,6 @@ from typing import Final
 
 from sparklog.model.errors import ConfigError
 from sparklog_runtime import submit as entry_point
-from sparklog_runtime.cluster_options import ClusterOptions, driver_address_conf, sized_for
-from sparklog_runtime.layout import Layout
-from sparklog_runtime.session import spark_submit_program
 from sparklog_runtime.settings.conf_files import (
     LOG4J_FILE,
     SPARK_FILE,
@@ -31,6 +28,9 @@ from sparklog_runtime.settings.conf_files import (
 )
 from sparklog_runtime.settings.properties import parse_spark_properties, read_properties
 from sparklog_runtime.settings.settings_check import is_local
+from sparklog_runtime.start.cluster_folders import Layout
+from sparklog_runtime.start.cluster_options import ClusterOptions, driver_address_conf, sized_for
+from sparklog_runtime.start.session import spark_submit_program
 
 JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 EXECUTOR_PYTHON: Final = "spark.pyspark.python"

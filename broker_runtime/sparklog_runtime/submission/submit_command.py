@@ -9,11 +9,11 @@ from typing import Final
 from sparklog.cli.command import DONE, Command, UsageError
 from sparklog.cli.values import setting
 from sparklog.model.errors import SparklogError
-from sparklog_runtime.cluster_options import ClusterOptions
 from sparklog_runtime.commands import master
-from sparklog_runtime.layout import Layout, RootLock
-from sparklog_runtime.reachable import master_problem_now
 from sparklog_runtime.settings.settings_check import check_settings
+from sparklog_runtime.start.cluster_folders import Layout, RootLock
+from sparklog_runtime.start.cluster_options import ClusterOptions
+from sparklog_runtime.start.reachable import master_problem_now
 from sparklog_runtime.submission.driver import add_cluster_arguments, cluster_options
 from sparklog_runtime.submission.driver_process import DriverProcess
 from sparklog_runtime.submission.spark_command import SparkCommand, spark_command

@@ -12,8 +12,13 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from sparklog_runtime.supervision.control_channel import ControlConnection, ControlError, Message, require_str
-from sparklog_runtime.tcp_ports import listen
+from sparklog_runtime.broker_process.control_channel import (
+    ControlConnection,
+    ControlError,
+    Message,
+    require_str,
+)
+from sparklog_runtime.supervision.tcp_ports import listen
 
 log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from typing import Final, Protocol
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
-from sparklog_runtime.supervision.control_channel import (
+from sparklog_runtime.broker_process.control_channel import (
     ControlConnection,
     ControlError,
     Message,
@@ -32,9 +32,9 @@ from sparklog_runtime.supervision.control_channel import (
     require_mapping,
     require_str,
 )
+from sparklog_runtime.stop.process_end import ProcessWatch, end_in_words
 from sparklog_runtime.supervision.control_listener import ControlListener
 from sparklog_runtime.supervision.id_assignment import IdAssignment
-from sparklog_runtime.supervision.process_end import ProcessWatch, end_in_words
 
 log = logging.getLogger(__name__)
 

@@ -1,5 +1,5 @@
 """Creates an internal topic when a client first asks for a coordinator, as Kafka does. The start of a cluster
-is such a client (``sparklog_runtime.readiness``), so that every broker is there.
+is such a client (``sparklog_runtime.start.readiness``), so that every broker is there.
 
 The broker asks the controller in its own name, because the client that asked need not have the right to
 create topics, and whatever ``auto.create.topics.enable`` says. The client is answered

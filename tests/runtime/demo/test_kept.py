@@ -8,7 +8,7 @@ import pytest
 
 from sparklog_runtime.demo.main_job import Demo, Notices
 from sparklog_runtime.demo.screen import Screen
-from sparklog_runtime.layout import Layout
+from sparklog_runtime.start.cluster_folders import Layout
 
 
 class Cluster:

@@ -6,7 +6,6 @@ import pytest
 
 from sparklog.model.errors import ConfigError
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
-from sparklog_runtime.cluster_options import ClusterOptions
 from sparklog_runtime.settings.hosts_file import (
     HostProperties,
     own_names,
@@ -14,6 +13,7 @@ from sparklog_runtime.settings.hosts_file import (
     properties_of,
     read_hosts,
 )
+from sparklog_runtime.start.cluster_options import ClusterOptions
 
 TEXT = """
 # two racks

@@ -7,11 +7,11 @@ import pytest
 from sparklog.cli.command import DONE, build_parser
 from sparklog.model.errors import SparklogError
 from sparklog.model.settings.config import BROKER_SETTINGS, check_broker_settings
-from sparklog_runtime.cluster_options import ClusterOptions, default_conf
-from sparklog_runtime.layout import Layout
 from sparklog_runtime.settings.conf_files import CONF_FILES, cluster_spark_conf, spark_log_options
 from sparklog_runtime.settings.properties import parse_properties, parse_spark_properties, read_properties
 from sparklog_runtime.settings.settings_check import settings_problems
+from sparklog_runtime.start.cluster_folders import Layout
+from sparklog_runtime.start.cluster_options import ClusterOptions, default_conf
 from sparklog_runtime.submission.conf_command import conf_command, write_conf_files
 
 CONF = Path(__file__).parents[3] / "conf"

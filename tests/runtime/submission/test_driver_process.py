@@ -43,7 +43,7 @@ while True:
 """
 COMMAND = """
 import sys
-from sparklog_runtime.layout import Layout
+from sparklog_runtime.start.cluster_folders import Layout
 from sparklog_runtime.submission.driver_process import DriverProcess
 from sparklog_runtime.submission.spark_command import SparkCommand
 root, jvm, driver = sys.argv[1:]

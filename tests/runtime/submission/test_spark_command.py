@@ -10,7 +10,7 @@ import pytest
 from sparklog.cli.command import DONE, UsageError, build_parser
 from sparklog.model.errors import ConfigError
 from sparklog_runtime import submit as entry_point
-from sparklog_runtime.session import spark_submit_program
+from sparklog_runtime.start.session import spark_submit_program
 from sparklog_runtime.submission.submit_command import submit_command
 
 MASTER = "spark://127.0.0.1:7077"

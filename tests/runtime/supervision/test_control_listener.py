@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from sparklog_runtime.supervision.control_listener import ControlListener
-from sparklog_runtime.tcp_ports import PortInUse
+from sparklog_runtime.supervision.tcp_ports import PortInUse
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
-from sparklog_runtime.processes import is_alive
-from sparklog_runtime.supervision.control_channel import ControlConnection
+from sparklog_runtime.broker_process.control_channel import ControlConnection
+from sparklog_runtime.stop.child_processes import is_alive
 from sparklog_runtime.supervision.id_assignment import FixedIds
 from sparklog_runtime.supervision.supervisor import Supervisor, SupervisorCallbacks
-from sparklog_runtime.tcp_ports import PortReservation
+from sparklog_runtime.supervision.tcp_ports import PortReservation
 
 PROGRAM = Path(__file__).with_name("fake_broker_process.py")
 

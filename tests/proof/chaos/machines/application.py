@@ -7,9 +7,9 @@ import json
 import sys
 from pathlib import Path
 
-from sparklog_runtime.cluster import LocalCluster
-from sparklog_runtime.cluster_options import ClusterOptions
-from sparklog_runtime.foreground import run_in_foreground, serve
+from sparklog_runtime.life.foreground import run_in_foreground, serve
+from sparklog_runtime.life.local_cluster import LocalCluster
+from sparklog_runtime.start.cluster_options import ClusterOptions
 from sparklog_runtime.voice import Voice
 
 

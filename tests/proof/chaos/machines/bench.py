@@ -40,7 +40,7 @@ from chaos.nemesis import (
     Controller,
 )
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
-from sparklog_runtime.session import spark_home
+from sparklog_runtime.start.session import spark_home
 
 START_TIMEOUT_S = 240.0
 STOP_TIMEOUT_S = 70.0

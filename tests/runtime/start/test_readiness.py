@@ -14,9 +14,8 @@ from sparklog.model.errors import SparklogError
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, INTERNAL_TOPICS
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.testing import InProcessCluster
-from sparklog_runtime.patience import Patience, StartInterrupted
-from sparklog_runtime.processes import ROOT_VARIABLE
-from sparklog_runtime.readiness import (
+from sparklog_runtime.driver_servers.servers import ElectedController
+from sparklog_runtime.start.readiness import (
     await_election,
     await_remnants,
     await_zookeeper,
@@ -24,7 +23,8 @@ from sparklog_runtime.readiness import (
     have_internal_topics,
     holds_office,
 )
-from sparklog_runtime.servers import ElectedController
+from sparklog_runtime.start.start_patience import Patience, StartInterrupted
+from sparklog_runtime.stop.child_processes import ROOT_VARIABLE
 from tests.cluster.test_atomic_writes import Writing
 
 
@@ -117,7 +117,7 @@ def test_a_stop_ends_the_wait(closed_port):
 
 
 def test_remnants_of_a_killed_run_are_waited_for_and_killed_in_the_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("sparklog_runtime.readiness.REMNANTS_GRACE_S", 0.2)
+    monkeypatch.setattr("sparklog_runtime.start.readiness.REMNANTS_GRACE_S", 0.2)
     remnant = subprocess.Popen(
         [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)"],
         env={**os.environ, ROOT_VARIABLE: os.path.realpath(tmp_path)},

@@ -17,11 +17,11 @@ from typing import Final
 
 from sparklog.cli.command import DONE, FAILED
 from sparklog.model.errors import SparklogError
-from sparklog_runtime.cluster import LocalCluster
-from sparklog_runtime.demo.folder import keep_from_demos
-from sparklog_runtime.patience import StartInterrupted
-from sparklog_runtime.processes import adopt_orphans, reap_adopted, sweep_run
+from sparklog_runtime.life.local_cluster import LocalCluster
 from sparklog_runtime.settings.log_files import log_to_file
+from sparklog_runtime.start.demo_folder import keep_from_demos
+from sparklog_runtime.start.start_patience import StartInterrupted
+from sparklog_runtime.stop.child_processes import adopt_orphans, reap_adopted, sweep_run
 from sparklog_runtime.voice import say, say_ready
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from sparklog.zookeeper.embedded import JAVA_REMEDY
-from sparklog_runtime.supervision.process_end import end_in_words
+from sparklog_runtime.stop.process_end import end_in_words
 
 LINES_SHOWN: Final = 3
 OUTPUT_BYTES_MAX: Final = 1024 * 1024

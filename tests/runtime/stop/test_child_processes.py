@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from sparklog_runtime.processes import RUN_VARIABLE, is_alive, processes_of_run, sweep_run
+from sparklog_runtime.stop.child_processes import RUN_VARIABLE, is_alive, processes_of_run, sweep_run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from sparklog.model.ids import BrokerEpoch, BrokerId
 
 _PRELOADED: Final = (
-    "sparklog_runtime.controller_candidate",
+    "sparklog_runtime.driver_servers.controller_candidate",
     "sparklog.network.connection",
     "sparklog.wire.messages.discovery.metadata",
 )
@@ -100,7 +100,7 @@ def start_controller(
     is_alone: bool,
 ) -> Controller:
     """A controller candidate that has joined the race; ``is_alone`` as ``ControllerCandidate`` has it."""
-    from sparklog_runtime.controller_candidate import ControllerCandidate
+    from sparklog_runtime.driver_servers.controller_candidate import ControllerCandidate
 
     return ControllerCandidate(connect_string, host, settings, application, is_alone=is_alone)
 

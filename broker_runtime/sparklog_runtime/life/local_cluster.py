@@ -29,29 +29,17 @@ from sparklog.model.settings.coordinator_settings import of_a_start
 from sparklog.zookeeper.embedded import find_java
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
 from sparklog_runtime.broker_process.broker_ports import Ports, check_ports, ports_of_brokers
-from sparklog_runtime.cluster_file import (
+from sparklog_runtime.broker_process.job_launcher import SparkJobLauncher
+from sparklog_runtime.driver_servers.servers import Controller, embedded_zookeeper, preload, start_controller
+from sparklog_runtime.driver_servers.zookeeper_keeper import ZooKeeperKeeper
+from sparklog_runtime.executors.allocation import ExecutorAllocation
+from sparklog_runtime.life.cluster_file import (
     BrokerEntry,
     ClusterFile,
     ControllerEntry,
     remove_cluster_file,
 )
-from sparklog_runtime.cluster_options import ClusterOptions, default_conf, is_on_this_machine, own_address
-from sparklog_runtime.executors.allocation import ExecutorAllocation
-from sparklog_runtime.executors.job_launcher import SparkJobLauncher
-from sparklog_runtime.layout import Layout, RootLock
-from sparklog_runtime.patience import Background, Patience
-from sparklog_runtime.processes import processes_of_run, send, sweep_run
-from sparklog_runtime.publisher import Publisher
-from sparklog_runtime.readiness import (
-    await_election,
-    await_master,
-    await_metadata,
-    await_remnants,
-    await_zookeeper,
-    have_internal_topics,
-)
-from sparklog_runtime.servers import Controller, embedded_zookeeper, preload, start_controller
-from sparklog_runtime.session import SparkHost
+from sparklog_runtime.life.publisher import Publisher
 from sparklog_runtime.settings.log_files import OutputFiles
 from sparklog_runtime.settings.settings_check import check_settings, is_local, settings_warnings
 from sparklog_runtime.settings.start_defaults import (
@@ -60,10 +48,27 @@ from sparklog_runtime.settings.start_defaults import (
     differences_in_words,
     keep_defaults,
 )
+from sparklog_runtime.start.cluster_folders import Layout, RootLock
+from sparklog_runtime.start.cluster_options import (
+    ClusterOptions,
+    default_conf,
+    is_on_this_machine,
+    own_address,
+)
+from sparklog_runtime.start.readiness import (
+    await_election,
+    await_master,
+    await_metadata,
+    await_remnants,
+    await_zookeeper,
+    have_internal_topics,
+)
+from sparklog_runtime.start.session import SparkHost
+from sparklog_runtime.start.start_patience import Background, Patience
+from sparklog_runtime.stop.child_processes import processes_of_run, send, sweep_run
 from sparklog_runtime.supervision.id_assignment import FixedIds, IdAssignment, IdsByData
 from sparklog_runtime.supervision.supervisor import JobLauncher, Supervisor, SupervisorCallbacks
-from sparklog_runtime.tcp_ports import PortReservation
-from sparklog_runtime.zookeeper_keeper import ZooKeeperKeeper
+from sparklog_runtime.supervision.tcp_ports import PortReservation
 
 log = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from sparklog_runtime.voice import Voice
 PROGRAM = """
 import os, signal, sys, threading
 from pathlib import Path
-from sparklog_runtime.foreground import run_in_foreground
-from sparklog_runtime.layout import Layout
+from sparklog_runtime.life.foreground import run_in_foreground
+from sparklog_runtime.start.cluster_folders import Layout
 from sparklog_runtime.voice import Voice
 
 class Wordless(Exception):

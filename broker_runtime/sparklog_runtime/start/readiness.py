@@ -21,10 +21,10 @@ from typing import Any, Final
 from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import SparklogError, WireError
 from sparklog.model.settings.config import BrokerConfig
-from sparklog_runtime.patience import Patience
-from sparklog_runtime.processes import is_alive, processes_of_root, send, wait_gone
-from sparklog_runtime.reachable import is_listening, master_problem_now, zookeeper_problems
-from sparklog_runtime.servers import Controller, ElectedController
+from sparklog_runtime.driver_servers.servers import Controller, ElectedController
+from sparklog_runtime.start.reachable import is_listening, master_problem_now, zookeeper_problems
+from sparklog_runtime.start.start_patience import Patience
+from sparklog_runtime.stop.child_processes import is_alive, processes_of_root, send, wait_gone
 from sparklog_runtime.supervision.supervisor import Supervisor
 
 log = logging.getLogger(__name__)

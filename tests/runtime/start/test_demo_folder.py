@@ -3,8 +3,8 @@
 import pytest
 
 from sparklog.model.errors import SparklogError
-from sparklog_runtime.demo.folder import MARKER, keep_from_demos, start_command, take_demo_folder
-from sparklog_runtime.layout import Layout, RootInUse, RootLock
+from sparklog_runtime.start.cluster_folders import Layout, RootInUse, RootLock
+from sparklog_runtime.start.demo_folder import MARKER, keep_from_demos, start_command, take_demo_folder
 
 
 def test_a_new_folder_is_made_and_one_of_an_earlier_demo_is_emptied(tmp_path):

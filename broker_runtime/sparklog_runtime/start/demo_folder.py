@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from sparklog.model.errors import SparklogError
-from sparklog_runtime.layout import Layout, RootLock
+from sparklog_runtime.start.cluster_folders import Layout, RootLock
 
 MARKER: Final = ".sparklog-demo"
 

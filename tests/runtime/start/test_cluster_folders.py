@@ -6,10 +6,10 @@ import socket
 
 import pytest
 
-from sparklog_runtime.cluster_file import BrokerEntry, ClusterFile, ControllerEntry, write_cluster_file
-from sparklog_runtime.layout import Layout, RootInUse, RootLock
-from sparklog_runtime.publisher import Publisher
-from sparklog_runtime.tcp_ports import PortInUse, PortReservation
+from sparklog_runtime.life.cluster_file import BrokerEntry, ClusterFile, ControllerEntry, write_cluster_file
+from sparklog_runtime.life.publisher import Publisher
+from sparklog_runtime.start.cluster_folders import Layout, RootInUse, RootLock
+from sparklog_runtime.supervision.tcp_ports import PortInUse, PortReservation
 
 
 def test_a_second_start_on_a_root_in_use_is_told_the_holders_pid(tmp_path):

@@ -21,10 +21,10 @@ from typing import Any, Final
 
 from sparklog.model.errors import SparklogError
 from sparklog.zookeeper.java_environment import java_environment
-from sparklog_runtime.layout import Layout
-from sparklog_runtime.processes import ROOT_VARIABLE, RUN_VARIABLE
 from sparklog_runtime.settings.conf_files import spark_log_options
-from sparklog_runtime.supervision.jvm_end import jvm_end_in_words, output_since
+from sparklog_runtime.start.cluster_folders import Layout
+from sparklog_runtime.stop.child_processes import ROOT_VARIABLE, RUN_VARIABLE
+from sparklog_runtime.stop.jvm_end import jvm_end_in_words, output_since
 
 log = logging.getLogger(__name__)
 

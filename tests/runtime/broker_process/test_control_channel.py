@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from sparklog_runtime.supervision.control_channel import (
+from sparklog_runtime.broker_process.control_channel import (
     LINE_BYTES_MAX,
     ControlConnection,
     ControlError,

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from sparklog_runtime.reachable import master_problem_now, zookeeper_problems
+from sparklog_runtime.start.reachable import master_problem_now, zookeeper_problems
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from sparklog_runtime.supervision.process_end import ProcessWatch, end_in_words
+from sparklog_runtime.stop.process_end import ProcessWatch, end_in_words
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="pidfd is Linux's")

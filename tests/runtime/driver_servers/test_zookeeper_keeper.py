@@ -4,8 +4,8 @@ import queue
 
 import pytest
 
-from sparklog_runtime import zookeeper_keeper
-from sparklog_runtime.zookeeper_keeper import ZooKeeperKeeper
+from sparklog_runtime.driver_servers import zookeeper_keeper
+from sparklog_runtime.driver_servers.zookeeper_keeper import ZooKeeperKeeper
 
 WAIT_S = 10.0
 FIRST, SECOND = 4_000_001, 4_000_002

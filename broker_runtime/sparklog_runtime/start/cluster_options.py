@@ -10,11 +10,11 @@ from typing import Final
 
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.config import check_broker_settings
-from sparklog_runtime.layout import Layout
-from sparklog_runtime.session import local_conf
 from sparklog_runtime.settings.conf_files import cluster_spark_conf
 from sparklog_runtime.settings.hosts_file import Hosts, read_hosts
 from sparklog_runtime.settings.settings_check import check_settings, executor_cores, is_local
+from sparklog_runtime.start.cluster_folders import Layout
+from sparklog_runtime.start.session import local_conf
 
 DEFAULT_PORT: Final = 9092
 

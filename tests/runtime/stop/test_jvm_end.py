@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sparklog_runtime.supervision.jvm_end import OUTPUT_BYTES_MAX, jvm_end_in_words, output_since
+from sparklog_runtime.stop.jvm_end import OUTPUT_BYTES_MAX, jvm_end_in_words, output_since
 
 
 @pytest.mark.parametrize(

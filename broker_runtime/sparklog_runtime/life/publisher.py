@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from sparklog.model.errors import SparklogError
-from sparklog_runtime.cluster_file import ClusterFile, remove_cluster_file, write_cluster_file
+from sparklog_runtime.life.cluster_file import ClusterFile, remove_cluster_file, write_cluster_file
 
 log = logging.getLogger(__name__)
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sparklog_runtime import cluster_options
-from sparklog_runtime.cluster_options import ClusterOptions, default_conf, own_address
-from sparklog_runtime.layout import Layout
+from sparklog_runtime.start import cluster_options
+from sparklog_runtime.start.cluster_folders import Layout
+from sparklog_runtime.start.cluster_options import ClusterOptions, default_conf, own_address
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from sparklog.model.errors import SparklogError
-from sparklog_runtime.servers import ZooKeeperServer
-from sparklog_runtime.supervision.process_end import end_in_words
+from sparklog_runtime.driver_servers.servers import ZooKeeperServer
+from sparklog_runtime.stop.process_end import end_in_words
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""Servers on the driver's host: ZooKeeper and the controller candidate."""

@@ -1,0 +1,1 @@
+"""The end of processes: of Spark's JVM, of brokers, of children."""
