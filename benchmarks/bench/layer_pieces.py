@@ -29,12 +29,12 @@ from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 from sparklog.wire.framing import FRAME_PREFIX
-from sparklog_datasource.batching import Batching
-from sparklog_datasource.placing import PartitionChoice, rows_by_topic
 from sparklog_datasource.rows.form import RowForm
 from sparklog_datasource.rows.placed import put_together, with_place
-from sparklog_datasource.writer import WRITTEN_COLUMNS
+from sparklog_datasource.writing.batching import Batching
+from sparklog_datasource.writing.placing import PartitionChoice, rows_by_topic
 from sparklog_datasource.writing.row_sizes import row_sizes
+from sparklog_datasource.writing.writer import WRITTEN_COLUMNS
 
 PARTITIONS: Final = 4
 KEY_BYTES: Final = 10

@@ -50,8 +50,8 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's has no types
 
     def schema(self) -> Any:
         """The rows' type; refuses options that no read takes, and tables with options."""
-        from sparklog_datasource.options import is_of_new_table
-        from sparklog_datasource.read_options import ReadOptions
+        from sparklog_datasource.options.option_parsing import is_of_new_table
+        from sparklog_datasource.reads.read_options import ReadOptions
         from sparklog_datasource.rows.form import RowForm, row_type
 
         if is_of_new_table(self.options):
@@ -60,8 +60,8 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's has no types
 
     def reader(self, schema: Any) -> Any:
         """A batch read."""
-        from sparklog_datasource.batch_reader import BatchReader
-        from sparklog_datasource.read_options import ReadOptions
+        from sparklog_datasource.batch.batch_reader import BatchReader
+        from sparklog_datasource.reads.read_options import ReadOptions
         from sparklog_datasource.rows.form import refuse_other_schema
 
         options = ReadOptions.of_batch(self.options)
@@ -76,15 +76,15 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's has no types
 
     def writer(self, schema: Any, overwrite: bool) -> Any:
         """A batch write."""
-        from sparklog_datasource.write_options import WriteOptions
-        from sparklog_datasource.writer import batch_writer
+        from sparklog_datasource.writing.write_options import WriteOptions
+        from sparklog_datasource.writing.writer import batch_writer
 
         return batch_writer(schema, WriteOptions.of(self.options), overwrite=overwrite)
 
     def streamWriter(self, schema: Any, overwrite: bool) -> Any:  # noqa: N802 (Spark's name)
         """A streaming write; ``overwrite`` is output mode Complete, which appends, as with Kafka's sink."""
-        from sparklog_datasource.write_options import WriteOptions
-        from sparklog_datasource.writer import stream_writer
+        from sparklog_datasource.writing.write_options import WriteOptions
+        from sparklog_datasource.writing.writer import stream_writer
 
         return stream_writer(schema, WriteOptions.of(self.options))
 
@@ -128,6 +128,6 @@ def progress(query: Any, file: TextIO | None = None) -> Any:
     the query, and ``wait(timeout_s=None)``, which waits for the last line.
     """
     from sparklog_datasource.monitoring.pictures import picture_of
-    from sparklog_datasource.monitoring.progress import Progress, name_of_query
+    from sparklog_datasource.monitoring.query_progress import Progress, name_of_query
 
     return Progress(query, picture_of(name_of_query(query), file))

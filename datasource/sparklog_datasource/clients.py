@@ -11,7 +11,7 @@ import threading
 from typing import Final
 
 from sparklog.client.cluster import ClusterClient
-from sparklog_datasource.options import ConnectionOptions
+from sparklog_datasource.options.option_parsing import ConnectionOptions
 
 _clients: Final[dict[ConnectionOptions, ClusterClient]] = {}
 _inherited: Final[list[ClusterClient]] = []

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, LongType, MapType, StringType, StructType
 
-import sparklog_datasource.discovery
+import sparklog_datasource.reads.discovery
 from pyspark_sparklog import DefaultSource
 from sparklog.testing import InProcessCluster
 from tests.waiting import until
@@ -67,7 +67,7 @@ class Source:
 
 @pytest.fixture
 def source(brokers: InProcessCluster, monkeypatch: pytest.MonkeyPatch) -> Source:
-    monkeypatch.setattr(sparklog_datasource.discovery, "NEW_TOPIC_WAIT_MS", 100)
+    monkeypatch.setattr(sparklog_datasource.reads.discovery, "NEW_TOPIC_WAIT_MS", 100)
     return Source(brokers.bootstrap_servers)
 
 

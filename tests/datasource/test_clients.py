@@ -10,7 +10,7 @@ from sparklog.client.calls import retry
 from sparklog.client.errors import ClientClosed
 from sparklog_datasource import clients
 from sparklog_datasource.clients import cluster_client
-from sparklog_datasource.options import ConnectionOptions
+from sparklog_datasource.options.option_parsing import ConnectionOptions
 
 CONNECTION = ConnectionOptions(
     bootstrap_servers="127.0.0.1:1", client_id="test", request_timeout_ms=1_000, retry_timeout_ms=1_000

@@ -8,7 +8,7 @@ import sys
 from pyspark.sql.datasource import DataSource
 
 import pyspark_sparklog
-from sparklog_datasource.option_names import READ_OPTIONS, WRITE_OPTIONS
+from sparklog_datasource.options.option_names import READ_OPTIONS, WRITE_OPTIONS
 from tests.pages import DOCS
 
 

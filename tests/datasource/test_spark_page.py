@@ -71,7 +71,7 @@ def test_options_read_less_than_filters_and_find_the_same(
 
 
 def test_the_page_names_every_option_of_reads_and_writes() -> None:
-    from sparklog_datasource.option_names import READ_OPTIONS, WRITE_OPTIONS
+    from sparklog_datasource.options.option_names import READ_OPTIONS, WRITE_OPTIONS
 
     named = set(re.findall(r"`([\w.]+)(?:=\w+)?`", PAGE.read_text()))
     of_the_connector = {"groupIdPrefix", "kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries",

@@ -13,7 +13,7 @@ from sparklog.client.admin import Admin
 from sparklog.client.changes import ClusterChanges
 from sparklog.client.cluster import ClusterClient
 from sparklog.model.ids import TopicPartition
-from sparklog_datasource.ranges import OffsetRange, cut
+from sparklog_datasource.reads.ranges import OffsetRange, cut
 
 Item = TypeVar("Item")
 

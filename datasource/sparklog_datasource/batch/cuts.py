@@ -24,8 +24,8 @@ from sparklog.client.transactions.cut import Cut
 from sparklog.client.transactions.cutting import agreed_cut, serves_cuts
 from sparklog.model.ids import TopicPartition
 from sparklog_datasource.clients import cluster_client
-from sparklog_datasource.discovery import Discovery
-from sparklog_datasource.read_options import ReadOptions
+from sparklog_datasource.reads.discovery import Discovery
+from sparklog_datasource.reads.read_options import ReadOptions
 
 APP_ID: Final = "spark.app.id"
 DRIVER_HOST: Final = "spark.driver.host"

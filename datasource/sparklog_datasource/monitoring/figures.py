@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sparklog_datasource.monitoring.lag import ends_of_source
-from sparklog_datasource.offsets import Offsets, initial_of_json, offsets_of_json
+from sparklog_datasource.reads.offset_json import Offsets, initial_of_json, offsets_of_json
 
 RATE_WINDOW_S: Final = 10.0
 

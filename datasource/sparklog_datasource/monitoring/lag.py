@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from sparklog_datasource.offsets import NOTE_KEY, Offsets, offsets_of_json
+from sparklog_datasource.reads.offset_json import NOTE_KEY, Offsets, offsets_of_json
 
 MIN: Final = "minOffsetsBehindLatest"
 MAX: Final = "maxOffsetsBehindLatest"

@@ -23,8 +23,8 @@ from sparklog.client.coordinator import Coordinator
 from sparklog.client.group.committed_offsets import Refused, commit_offsets
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog_datasource.clients import cluster_client
-from sparklog_datasource.offsets import Offsets
-from sparklog_datasource.options import ConnectionOptions
+from sparklog_datasource.options.option_parsing import ConnectionOptions
+from sparklog_datasource.reads.offset_json import Offsets
 
 QUERY_ID: Final = "sql.streaming.queryId"
 """The local property of a task that has the id of its streaming query."""

@@ -21,7 +21,7 @@ from pyspark.sql.types import (
 )
 
 from sparklog.model.errors import ConfigError
-from sparklog_datasource.options import Options
+from sparklog_datasource.options.option_parsing import Options
 
 
 class ColumnForm(Enum):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
-from sparklog_datasource.offsets import Offsets
+from sparklog_datasource.reads.offset_json import Offsets
 
 
 @dataclass(slots=True)

@@ -14,13 +14,13 @@ from typing import Final
 from sparklog.client.admin import Admin
 from sparklog.model.ids import NO_TOPIC_ID, TopicId, TopicPartition
 from sparklog.model.time import MonotonicMs
-from sparklog_datasource.bounds import Bound
 from sparklog_datasource.clients import cluster_client
-from sparklog_datasource.discovery import Discovery
-from sparklog_datasource.losses import Reason, deletion_reason
-from sparklog_datasource.offsets import Offsets
-from sparklog_datasource.read_options import ReadOptions
-from sparklog_datasource.resolution import earliest_offsets, latest_offsets, resolve
+from sparklog_datasource.reads.bounds import Bound
+from sparklog_datasource.reads.data_loss import Reason, deletion_reason
+from sparklog_datasource.reads.discovery import Discovery
+from sparklog_datasource.reads.offset_json import Offsets
+from sparklog_datasource.reads.read_options import ReadOptions
+from sparklog_datasource.reads.resolution import earliest_offsets, latest_offsets, resolve
 
 ASK_INTERVAL_MS: Final = 50
 """Shortest time between two questions."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sparklog.model.ids import TopicPartition
 from sparklog.model.time import MonotonicMs
-from sparklog_datasource.offsets import Offsets
+from sparklog_datasource.reads.offset_json import Offsets
 
 
 def limited(offsets_max: int, starts: Offsets, ends: Offsets) -> dict[TopicPartition, int]:

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from sparklog.model.ids import TopicId, TopicPartition
-from sparklog_datasource.losses import Loss, Losses, Reason
-from sparklog_datasource.offsets import Offsets
-from sparklog_datasource.ranges import OffsetRange
+from sparklog_datasource.reads.data_loss import Loss, Losses, Reason
+from sparklog_datasource.reads.offset_json import Offsets
+from sparklog_datasource.reads.ranges import OffsetRange
 from sparklog_datasource.stream.latest import others
 
 

@@ -18,18 +18,18 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Supp
 
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import TopicId, TopicPartition
-from sparklog_datasource.losses import Losses
 from sparklog_datasource.monitoring.reporting import group_of_task, reporter
-from sparklog_datasource.offsets import (
+from sparklog_datasource.reads.data_loss import Losses
+from sparklog_datasource.reads.offset_json import (
     Offsets,
     initial_of_json,
     offsets_of_json,
     offsets_to_json,
     topic_ids_of_json,
 )
-from sparklog_datasource.ranges import OffsetRange, split_ranges, tasks_of_ranges
-from sparklog_datasource.read_options import ReadOptions
-from sparklog_datasource.reading import read_rows
+from sparklog_datasource.reads.range_reading import read_rows
+from sparklog_datasource.reads.ranges import OffsetRange, split_ranges, tasks_of_ranges
+from sparklog_datasource.reads.read_options import ReadOptions
 from sparklog_datasource.rows.form import refuse_other_schema
 from sparklog_datasource.stream.available_now import AvailableNow
 from sparklog_datasource.stream.latest import LatestOffsets, others

@@ -20,7 +20,7 @@ from pyspark import TaskContext
 
 from sparklog.client.transactions.writes.write_identity import DEFAULT_TIMEOUT_MS, WriteIdentity
 from sparklog.model.errors import ConfigError, SparklogError
-from sparklog_datasource.options import Options
+from sparklog_datasource.options.option_parsing import Options
 
 AT_LEAST_ONCE: Final = "at-least-once"
 EXACTLY_ONCE: Final = "exactly-once"

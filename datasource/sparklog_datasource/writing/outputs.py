@@ -15,8 +15,8 @@ from sparklog.client.transactions.writes.write_identity import WriteIdentity
 from sparklog.client.transactions.writes.write_member import NO_PRODUCER_ID, WriteMember
 from sparklog.model.ids import TopicPartition
 from sparklog.model.write_ids import MEMBER_EPOCH
-from sparklog_datasource.write_options import WriteOptions
 from sparklog_datasource.writing.delivery import attempt_name
+from sparklog_datasource.writing.write_options import WriteOptions
 
 
 class Output(Protocol):

@@ -8,7 +8,7 @@ import pytest
 from sparklog.model.ids import TopicPartition
 from sparklog_datasource.batch import byte_sizes as module
 from sparklog_datasource.batch.byte_sizes import bytes_per_offset, cut_by_bytes, gathered
-from sparklog_datasource.ranges import OffsetRange
+from sparklog_datasource.reads.ranges import OffsetRange
 
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
 

@@ -6,7 +6,7 @@ import pytest
 
 from sparklog_datasource.batch import cuts
 from sparklog_datasource.batch.cuts import name_for_task
-from sparklog_datasource.read_options import ReadOptions
+from sparklog_datasource.reads.read_options import ReadOptions
 
 LOCAL = {
     "spark.app.id": "local-1700000000000",

@@ -12,9 +12,9 @@ from pyspark import TaskContext
 
 from sparklog.testing import InProcessCluster
 from sparklog_datasource.batch import cuts
+from sparklog_datasource.batch.batch_reader import BatchReader
 from sparklog_datasource.batch.cuts import APP_ID, DRIVER_HOST, DRIVER_PORT, EXECUTION_ID
-from sparklog_datasource.batch_reader import BatchReader
-from sparklog_datasource.read_options import ReadOptions
+from sparklog_datasource.reads.read_options import ReadOptions
 
 pytestmark = pytest.mark.integration
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog_datasource.monitoring.figures import Figures, Reports
-from sparklog_datasource.offsets import offsets_to_json
+from sparklog_datasource.reads.offset_json import offsets_to_json
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 IDS = {"t": TopicId(int=1)}

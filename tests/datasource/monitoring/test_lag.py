@@ -9,7 +9,7 @@ import pytest
 import pyspark_sparklog
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog_datasource.monitoring.lag import LagListener, lag_of_sources
-from sparklog_datasource.offsets import offsets_to_json
+from sparklog_datasource.reads.offset_json import offsets_to_json
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 IDS = {"t": TopicId(int=1)}

@@ -10,8 +10,8 @@ from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
 from sparklog_datasource.monitoring import reporting as module
 from sparklog_datasource.monitoring.reporting import Reporter, group_of_task, reporter
-from sparklog_datasource.offsets import Offsets
-from sparklog_datasource.options import ConnectionOptions
+from sparklog_datasource.options.option_parsing import ConnectionOptions
+from sparklog_datasource.reads.offset_json import Offsets
 from tests.waiting import until
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

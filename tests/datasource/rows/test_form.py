@@ -4,8 +4,8 @@ import pytest
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from sparklog.model.errors import ConfigError
-from sparklog_datasource.option_names import READ_OPTIONS
-from sparklog_datasource.options import Options
+from sparklog_datasource.options.option_names import READ_OPTIONS
+from sparklog_datasource.options.option_parsing import Options
 from sparklog_datasource.rows.form import ColumnForm, RowForm, form_of, refuse_other_schema, row_type
 
 

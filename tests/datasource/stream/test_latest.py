@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sparklog.model.ids import TopicId, TopicPartition
-from sparklog_datasource.read_options import ReadOptions
+from sparklog_datasource.reads.read_options import ReadOptions
 from sparklog_datasource.stream import latest as module
 from sparklog_datasource.stream.latest import ASK_INTERVAL_MS, LatestOffsets
 

@@ -12,10 +12,10 @@ import sparklog_datasource.stream.stream_reader as module
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.model.time import MonotonicMs
-from sparklog_datasource.losses import DataLost, Reason
-from sparklog_datasource.offsets import Offsets
-from sparklog_datasource.ranges import OffsetRange
-from sparklog_datasource.read_options import ReadOptions
+from sparklog_datasource.reads.data_loss import DataLost, Reason
+from sparklog_datasource.reads.offset_json import Offsets
+from sparklog_datasource.reads.ranges import OffsetRange
+from sparklog_datasource.reads.read_options import ReadOptions
 from sparklog_datasource.rows.form import RowForm, row_type
 from sparklog_datasource.stream.stream_reader import RefusingReader, StreamReader, stream_reader
 

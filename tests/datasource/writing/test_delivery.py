@@ -8,12 +8,11 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from sparklog.client.transactions.writes.write_identity import WriteIdentity
 from sparklog.model.errors import ConfigError, SparklogError
-from sparklog_datasource import writer
-from sparklog_datasource.write_options import WriteOptions
-from sparklog_datasource.writer import BatchWriter, Written, batch_writer, stream_writer
-from sparklog_datasource.writing import delivery
+from sparklog_datasource.writing import delivery, writer
 from sparklog_datasource.writing.delivery import ExactlyOnce, attempt_name, batch_identity, stream_identity
-from tests.datasource.test_writer import TEXT
+from sparklog_datasource.writing.write_options import WriteOptions
+from sparklog_datasource.writing.writer import BatchWriter, Written, batch_writer, stream_writer
+from tests.datasource.writing.test_writer import TEXT
 
 TOPIC_AND_TEXT = StructType([*TEXT.fields, StructField("topic", StringType())])
 
@@ -38,7 +37,7 @@ def test_a_write_is_exactly_once_unless_it_asks_for_less() -> None:
 def test_weak_options_make_a_write_at_least_once_with_one_warning(
     weak: dict[str, str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sparklog_datasource.options._warned_of", set())
+    monkeypatch.setattr("sparklog_datasource.options.option_parsing._warned_of", set())
     for _ in range(2):
         assert options(**weak).exactly_once is None
     ((name, text),) = weak.items()

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from sparklog.client.transactions.writes.write_identity import WriteIdentity
-from sparklog_datasource.write_options import WriteOptions
 from sparklog_datasource.writing import outputs
 from sparklog_datasource.writing.outputs import MemberOutput
+from sparklog_datasource.writing.write_options import WriteOptions
 
 WRITE = WriteIdentity("app", 1, "run", is_plain=False)
 

@@ -7,8 +7,8 @@ from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.records.envelope import Compression, parse_header
 from sparklog.records.payload import payload_of
-from sparklog_datasource import batching
-from sparklog_datasource.batching import BATCH_OVERHEAD_BYTES, Batching
+from sparklog_datasource.writing import batching
+from sparklog_datasource.writing.batching import BATCH_OVERHEAD_BYTES, Batching
 from sparklog_datasource.writing.row_sizes import row_sizes
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -7,8 +7,8 @@ import pytest
 
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
-from sparklog_datasource import losses as module
-from sparklog_datasource.losses import DataLost, Loss, Losses, Reason, deletion_reason
+from sparklog_datasource.reads import data_loss as module
+from sparklog_datasource.reads.data_loss import DataLost, Loss, Losses, Reason, deletion_reason
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -6,7 +6,7 @@ import pytest
 
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
-from sparklog_datasource.offsets import (
+from sparklog_datasource.reads.offset_json import (
     initial_of_json,
     offsets_of_json,
     offsets_to_json,

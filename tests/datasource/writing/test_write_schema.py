@@ -4,7 +4,7 @@ import pytest
 
 from sparklog.model.errors import ConfigError
 from sparklog_datasource.rows.form import RowForm, row_type
-from sparklog_datasource.write_schema import check_schema
+from sparklog_datasource.writing.write_schema import check_schema
 
 
 def check(columns: str, *, has_topic_option: bool = True) -> None:

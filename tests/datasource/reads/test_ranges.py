@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparklog.model.ids import TopicPartition
-from sparklog_datasource.ranges import (
+from sparklog_datasource.reads.ranges import (
     RANGES_PER_TASK_MAX,
     SMALL_OFFSETS_MAX,
     OffsetRange,

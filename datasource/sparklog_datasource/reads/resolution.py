@@ -6,7 +6,7 @@ from sparklog.client.admin import Admin
 from sparklog.client.isolation import IsolationLevel
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
-from sparklog_datasource.bounds import EARLIEST, LATEST, AtOffset, AtTime, Bound
+from sparklog_datasource.reads.bounds import EARLIEST, LATEST, AtOffset, AtTime, Bound
 
 
 def resolve(

@@ -6,8 +6,8 @@ from sparklog.client.isolation import IsolationLevel
 from sparklog.client.metadata.cluster_metadata import TopicMetadata
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import NO_TOPIC_ID, TopicPartition
-from sparklog_datasource.bounds import EARLIEST, LATEST, AtOffset, AtTime, Each, Everywhere
-from sparklog_datasource.read_options import ReadOptions
+from sparklog_datasource.reads.bounds import EARLIEST, LATEST, AtOffset, AtTime, Each, Everywhere
+from sparklog_datasource.reads.read_options import ReadOptions
 from sparklog_datasource.rows.form import RowForm
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

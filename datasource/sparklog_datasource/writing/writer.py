@@ -35,16 +35,16 @@ from sparklog.client.transactions.writes.write_member import NO_PRODUCER_ID
 from sparklog.model.errors import ConfigError, KafkaError, SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import TOPIC_RESOURCE
-from sparklog_datasource.batching import Batching
 from sparklog_datasource.clients import cluster_client
-from sparklog_datasource.discovery import UNKNOWN_TOPIC
-from sparklog_datasource.placing import PartitionChoice, rows_by_topic
+from sparklog_datasource.reads.discovery import UNKNOWN_TOPIC
 from sparklog_datasource.task_start import StartsTasks
-from sparklog_datasource.write_options import WriteOptions
-from sparklog_datasource.write_schema import check_schema
+from sparklog_datasource.writing.batching import Batching
 from sparklog_datasource.writing.delivery import batch_identity, stream_identity
 from sparklog_datasource.writing.outputs import MemberOutput, Output, PlainOutput
+from sparklog_datasource.writing.placing import PartitionChoice, rows_by_topic
 from sparklog_datasource.writing.row_sizes import row_sizes
+from sparklog_datasource.writing.write_options import WriteOptions
+from sparklog_datasource.writing.write_schema import check_schema
 
 WRITTEN_COLUMNS: Final = ["key", "value", "headers"]
 ASK_AGAIN_S: Final = 0.05

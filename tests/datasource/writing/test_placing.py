@@ -5,7 +5,7 @@ import pytest
 
 from sparklog.client.partitioning.partitioner import partition_for_key
 from sparklog.model.errors import SparklogError
-from sparklog_datasource.placing import STICKY_BYTES, PartitionChoice, rows_by_topic
+from sparklog_datasource.writing.placing import STICKY_BYTES, PartitionChoice, rows_by_topic
 from sparklog_datasource.writing.row_sizes import row_sizes
 
 

@@ -21,11 +21,11 @@ from sparklog.client.transactions.cut import PartitionCut
 from sparklog.model.errors import KafkaError
 from sparklog.model.ids import TopicId
 from sparklog_datasource.clients import cluster_client
-from sparklog_datasource.discovery import UNKNOWN_TOPIC
-from sparklog_datasource.losses import Loss, Losses, Reason, deletion_reason
-from sparklog_datasource.ranges import OffsetRange
-from sparklog_datasource.read_options import ReadOptions
-from sparklog_datasource.resolution import latest_offsets
+from sparklog_datasource.reads.data_loss import Loss, Losses, Reason, deletion_reason
+from sparklog_datasource.reads.discovery import UNKNOWN_TOPIC
+from sparklog_datasource.reads.ranges import OffsetRange
+from sparklog_datasource.reads.read_options import ReadOptions
+from sparklog_datasource.reads.resolution import latest_offsets
 from sparklog_datasource.rows.placed import put_together, with_place
 
 METADATA_RETRY_S: Final = 0.05

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from sparklog.client.metadata.cluster_metadata import TopicMetadata
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import TopicPartition, topic_name_problem
-from sparklog_datasource.offsets import parse_assignment
-from sparklog_datasource.option_names import ASSIGN, STRATEGIES, SUBSCRIBE
-from sparklog_datasource.options import Options
+from sparklog_datasource.options.option_names import ASSIGN, STRATEGIES, SUBSCRIBE
+from sparklog_datasource.options.option_parsing import Options
+from sparklog_datasource.reads.offset_json import parse_assignment
 
 
 @dataclass(frozen=True, slots=True)

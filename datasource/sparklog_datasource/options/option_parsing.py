@@ -18,8 +18,8 @@ from typing import Final
 
 from sparklog.client.calls.bootstrap import parse_bootstrap_servers
 from sparklog.model.errors import ConfigError
-from sparklog_datasource.client_options import CLIENT_OPTIONS
-from sparklog_datasource.option_names import BOOTSTRAP, BOOTSTRAP_SHORT
+from sparklog_datasource.options.client_options import CLIENT_OPTIONS
+from sparklog_datasource.options.option_names import BOOTSTRAP, BOOTSTRAP_SHORT
 
 CLIENT_PREFIX: Final = "kafka."
 TABLE_PREFIX: Final = "option."

@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
-from sparklog_datasource import writer as module
-from sparklog_datasource.write_options import WriteOptions
-from sparklog_datasource.writer import (
+from sparklog_datasource.writing import writer as module
+from sparklog_datasource.writing.write_options import WriteOptions
+from sparklog_datasource.writing.writer import (
     StreamWriter,
     Written,
     batch_writer,

@@ -3,7 +3,7 @@
 import pytest
 
 from sparklog.model.errors import ConfigError
-from sparklog_datasource.options import Options, is_of_new_table
+from sparklog_datasource.options.option_parsing import Options, is_of_new_table
 
 KNOWN = ("startingOffsets", "failOnDataLoss", "maxTriggerDelay", "minPartitions")
 SERVERS = {"kafka.bootstrap.servers": "127.0.0.1:9092"}

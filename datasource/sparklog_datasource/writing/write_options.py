@@ -17,8 +17,8 @@ from sparklog.model.errors import ConfigError
 from sparklog.model.ids import topic_name_problem
 from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.records.envelope import Compression
-from sparklog_datasource.option_names import READ_OPTIONS, WRITE_OPTIONS
-from sparklog_datasource.options import INT_MAX, ConnectionOptions, Options
+from sparklog_datasource.options.option_names import READ_OPTIONS, WRITE_OPTIONS
+from sparklog_datasource.options.option_parsing import INT_MAX, ConnectionOptions, Options
 from sparklog_datasource.writing.delivery import ExactlyOnce, delivery_of
 
 COMPRESSIONS: Final[Mapping[str, Compression]] = {

@@ -13,7 +13,7 @@ from sparklog.client.cluster import NEW_TOPIC_WAIT_MS, ClusterClient
 from sparklog.client.metadata.cluster_metadata import TopicMetadata
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicId, TopicPartition
-from sparklog_datasource.subscription import Subscription
+from sparklog_datasource.reads.subscription import Subscription
 
 UNKNOWN_TOPIC: Final = (ErrorCode.unknown_topic_or_partition, ErrorCode.unknown_topic_id)
 

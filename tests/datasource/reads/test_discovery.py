@@ -8,8 +8,8 @@ from sparklog.client.cluster import NEW_TOPIC_WAIT_MS
 from sparklog.client.metadata.cluster_metadata import ClusterMetadata, TopicMetadata
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicId, TopicPartition
-from sparklog_datasource.discovery import Discovery
-from sparklog_datasource.subscription import Subscription
+from sparklog_datasource.reads.discovery import Discovery
+from sparklog_datasource.reads.subscription import Subscription
 
 A0, B0 = TopicPartition("a", 0), TopicPartition("b", 0)
 UNKNOWN = ErrorCode.unknown_topic_or_partition

@@ -24,14 +24,14 @@ from sparklog.model.errors import ConfigError
 from sparklog.model.ids import TopicPartition
 from sparklog_datasource.batch.byte_sizes import bytes_per_offset, cut_by_bytes, gathered
 from sparklog_datasource.batch.cuts import cut_for_task
-from sparklog_datasource.bounds import LATEST, AtOffset, AtTime, Bound, Everywhere
 from sparklog_datasource.clients import cluster_client
-from sparklog_datasource.discovery import Discovery
-from sparklog_datasource.losses import Loss, Losses, Reason
-from sparklog_datasource.ranges import OffsetRange, split_ranges
-from sparklog_datasource.read_options import ReadOptions
-from sparklog_datasource.reading import read_rows
-from sparklog_datasource.resolution import latest_offsets, resolve
+from sparklog_datasource.reads.bounds import LATEST, AtOffset, AtTime, Bound, Everywhere
+from sparklog_datasource.reads.data_loss import Loss, Losses, Reason
+from sparklog_datasource.reads.discovery import Discovery
+from sparklog_datasource.reads.range_reading import read_rows
+from sparklog_datasource.reads.ranges import OffsetRange, split_ranges
+from sparklog_datasource.reads.read_options import ReadOptions
+from sparklog_datasource.reads.resolution import latest_offsets, resolve
 from sparklog_datasource.task_start import StartsTasks
 
 

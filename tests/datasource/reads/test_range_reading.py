@@ -14,11 +14,11 @@ from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.network.clock import SystemClock
 from sparklog.records.row_columns import HEADERS_TYPE, row_batch
-from sparklog_datasource import reading as module
-from sparklog_datasource.losses import DataLost, Reason
-from sparklog_datasource.ranges import OffsetRange
-from sparklog_datasource.read_options import ReadOptions
-from sparklog_datasource.reading import ensure_topic_id, read_rows
+from sparklog_datasource.reads import range_reading as module
+from sparklog_datasource.reads.data_loss import DataLost, Reason
+from sparklog_datasource.reads.range_reading import ensure_topic_id, read_rows
+from sparklog_datasource.reads.ranges import OffsetRange
+from sparklog_datasource.reads.read_options import ReadOptions
 
 T0 = TopicPartition("t", 0)
 WANTED = OffsetRange(T0, 2, 8)

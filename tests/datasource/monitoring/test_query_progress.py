@@ -7,7 +7,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 
 from sparklog_datasource.monitoring.pictures import PlainLines
-from sparklog_datasource.monitoring.progress import Progress
+from sparklog_datasource.monitoring.query_progress import Progress
 
 WAIT_S = 60
 

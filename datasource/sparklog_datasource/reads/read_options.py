@@ -14,7 +14,9 @@ from typing import Final, Literal
 
 from sparklog.client.isolation import IsolationLevel
 from sparklog.model.errors import ConfigError
-from sparklog_datasource.bounds import (
+from sparklog_datasource.options.option_names import ENDING_OPTIONS, READ_OPTIONS, WRITE_OPTIONS
+from sparklog_datasource.options.option_parsing import INT_MAX, ConnectionOptions, Options
+from sparklog_datasource.reads.bounds import (
     EARLIEST,
     EARLIEST_OFFSET,
     LATEST,
@@ -26,11 +28,9 @@ from sparklog_datasource.bounds import (
     Everywhere,
     refuse_different_partitions,
 )
-from sparklog_datasource.offsets import parse_offsets, parse_timestamps
-from sparklog_datasource.option_names import ENDING_OPTIONS, READ_OPTIONS, WRITE_OPTIONS
-from sparklog_datasource.options import INT_MAX, ConnectionOptions, Options
+from sparklog_datasource.reads.offset_json import parse_offsets, parse_timestamps
+from sparklog_datasource.reads.subscription import Subscription, subscription_of
 from sparklog_datasource.rows.form import RowForm, form_of
-from sparklog_datasource.subscription import Subscription, subscription_of
 
 BYTES_PER_TASK_MIN: Final = 64 * 1024
 POLL_TIMEOUT_MS: Final = 120_000

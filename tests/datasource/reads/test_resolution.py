@@ -9,8 +9,8 @@ from sparklog.client.admin import OffsetAndTimestamp
 from sparklog.client.isolation import IsolationLevel
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
-from sparklog_datasource.bounds import EARLIEST, LATEST, AtOffset, AtTime
-from sparklog_datasource.resolution import resolve
+from sparklog_datasource.reads.bounds import EARLIEST, LATEST, AtOffset, AtTime
+from sparklog_datasource.reads.resolution import resolve
 
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
 COMMITTED = IsolationLevel.READ_COMMITTED

@@ -4,7 +4,7 @@ import pytest
 
 from sparklog.model.errors import ConfigError
 from sparklog.records.envelope import Compression
-from sparklog_datasource.write_options import WriteOptions
+from sparklog_datasource.writing.write_options import WriteOptions
 
 
 def options(**more: str) -> WriteOptions:

@@ -1,0 +1,1 @@
+"""Options of reads and writes: their names, their parsing, Kafka's own."""

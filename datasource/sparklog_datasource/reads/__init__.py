@@ -1,0 +1,1 @@
+"""What batch and streaming reads share: which offsets, of which partitions, and reading them."""
