@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from sparklog.controller.server import ControllerServer
+from sparklog.controller.controller_server import ControllerServer
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.network.clock import SystemClock
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper

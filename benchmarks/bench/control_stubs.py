@@ -58,8 +58,8 @@ from sparklog.wire.messages.control.stop_replica import StopReplicaRequest, Stop
 from sparklog.wire.messages.control.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from sparklog.wire.messages.discovery.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from sparklog.wire.versions import KNOWN_VERSIONS
+from sparklog.zookeeper.broker_registration import register_broker
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
-from sparklog.zookeeper.registration import register_broker
 
 SESSION_TIMEOUT_MS: Final = 60_000
 WAIT_TIMEOUT_S: Final = 300.0

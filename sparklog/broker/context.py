@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sparklog.broker.conversion.statistics import ConversionStatistics
-from sparklog.broker.coordination.internal_topics import InternalTopics
+from sparklog.broker.conversion.conversion_statistics import ConversionStatistics
+from sparklog.broker.coordination.internal_topic_creation import InternalTopics
 from sparklog.broker.coordination.transaction_markers import TransactionMarkers
 from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
 from sparklog.broker.current_settings import CurrentSettings

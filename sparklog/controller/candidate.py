@@ -21,7 +21,7 @@ from typing import Final
 from sparklog.controller.ports import AnswerCommand, Channels
 from sparklog.controller.term import Term, TermEnded
 from sparklog.core.controller.actions import PushAnswer
-from sparklog.core.controller.commands.command import Command, refusal
+from sparklog.core.controller.commands.controller_command import Command, refusal
 from sparklog.core.controller.state.znodes import (
     BROKER_IDS,
     CONTROLLER,

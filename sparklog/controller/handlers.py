@@ -14,7 +14,7 @@ from typing import Final
 from sparklog.controller.ports import AnswerCommand
 from sparklog.core.apis.api import ListenerKind
 from sparklog.core.apis.api_table import APIS, ROWS
-from sparklog.core.controller.commands.command import Command
+from sparklog.core.controller.commands.controller_command import Command
 from sparklog.core.security.requester import Requester, decode_requester
 from sparklog.model.errors import ErrorCode, WireError
 from sparklog.model.parts import Part, read_parts

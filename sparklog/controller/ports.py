@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from sparklog.core.controller.actions import Send
-from sparklog.core.controller.commands.command import Result
+from sparklog.core.controller.commands.controller_command import Result
 from sparklog.model.cluster_facts import Broker
 from sparklog.model.ids import BrokerEpoch, BrokerId
 

@@ -40,7 +40,13 @@ from sparklog.core.controller.actions import (
     WakeAt,
     WriteZooKeeper,
 )
-from sparklog.core.controller.commands.command import Command, CommandId, Result, describe_change, refusal
+from sparklog.core.controller.commands.controller_command import (
+    Command,
+    CommandId,
+    Result,
+    describe_change,
+    refusal,
+)
 from sparklog.core.controller.machine import ControllerMachine
 from sparklog.core.controller.state.image import ClusterImage, LiveBroker
 from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller_epoch

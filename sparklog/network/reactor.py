@@ -27,7 +27,7 @@ from sparklog.model.time import Clock, MonotonicMs
 from sparklog.network.acceptor import Acceptor, Listener, bind
 from sparklog.network.channel import Channel
 from sparklog.network.clock import SystemClock
-from sparklog.network.connection_limits import ConnectionCount, ConnectionLimits
+from sparklog.network.connection_count import ConnectionCount, ConnectionLimits
 from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.network.frame_budget import FrameBudget
 from sparklog.network.in_place import WorksInPlace, never_in_place

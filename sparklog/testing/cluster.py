@@ -26,7 +26,7 @@ from sparklog.broker.life.server import BrokerOptions, BrokerServer
 from sparklog.client.admin import Admin, NewTopic, PartitionDescription
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata.cluster_metadata import KnownLeader
-from sparklog.controller.server import ControllerServer
+from sparklog.controller.controller_server import ControllerServer
 from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import BrokerId, TopicPartition

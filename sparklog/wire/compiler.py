@@ -11,6 +11,7 @@ from dataclasses import MISSING, dataclass
 from itertools import groupby
 from typing import Any, Final, get_args, get_type_hints
 
+from sparklog.wire.codec_steps import NUMBER_LETTERS, One, Step, Tag, Tags, run_of
 from sparklog.wire.extensions import EXTENSION_TYPES, EXTENSIONS, Direction
 from sparklog.wire.generate import entity_reader, entity_writer, fields_reader
 from sparklog.wire.primitives import (
@@ -40,7 +41,6 @@ from sparklog.wire.primitives import (
     write_uuid,
 )
 from sparklog.wire.schema import Schema, SchemaField
-from sparklog.wire.steps import NUMBER_LETTERS, One, Step, Tag, Tags, run_of
 
 ERROR_MESSAGES: Final = frozenset({"error_message", "batch_index_error_message"})
 """Fields of responses that quote what a client sent."""

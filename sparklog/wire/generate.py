@@ -24,8 +24,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from sparklog.model.errors import WireError
+from sparklog.wire.codec_steps import ERROR_CODES, UNKNOWN_ERROR, One, Run, Step, Tags, misfit, named, refuse
 from sparklog.wire.primitives import Cursor, Reader, Writer
-from sparklog.wire.steps import ERROR_CODES, UNKNOWN_ERROR, One, Run, Step, Tags, misfit, named, refuse
 
 ReadInto = Callable[[Cursor, dict[str, Any]], None]
 

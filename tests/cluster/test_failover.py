@@ -9,7 +9,7 @@ import pytest
 from sparklog.client.consumer import Consumer
 from sparklog.client.producer import BatchProducer
 from sparklog.client.reader import read_range
-from sparklog.controller.server import ControllerServer
+from sparklog.controller.controller_server import ControllerServer
 from sparklog.model.ids import TopicPartition
 from sparklog.model.parts import read_parts
 from sparklog.network.clock import SystemClock

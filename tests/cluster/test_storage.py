@@ -15,7 +15,7 @@ from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.storage.disk import LocalDisk, SyncFailed
 from sparklog.storage.small_files import meta_properties
 from sparklog.testing import InProcessCluster
-from sparklog.zookeeper.registration import read_suspect
+from sparklog.zookeeper.broker_registration import read_suspect
 
 pytestmark = pytest.mark.integration
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sparklog.controller.server import ControllerServer
+from sparklog.controller.controller_server import ControllerServer
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
 from sparklog.model.cluster_facts import Broker, plaintext
@@ -34,8 +34,8 @@ from sparklog.wire.messages.control.stop_replica import (
     StopReplicaResponse,
 )
 from sparklog.wire.messages.control.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from sparklog.zookeeper.broker_registration import register_broker
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
-from sparklog.zookeeper.registration import register_broker
 
 WAIT_S = 60
 TIMEOUT_MS = 15_000

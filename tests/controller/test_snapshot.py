@@ -9,7 +9,7 @@ from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity, mark_suspect
 from sparklog.model.cluster_facts import Broker, plaintext
 from sparklog.model.ids import BrokerId, ControllerEpoch
-from sparklog.zookeeper.registration import register_broker, withdraw_suspect
+from sparklog.zookeeper.broker_registration import register_broker, withdraw_suspect
 
 pytestmark = pytest.mark.integration
 

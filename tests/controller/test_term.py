@@ -9,8 +9,8 @@ from sparklog.controller.candidate import Candidate
 from sparklog.controller.term import DEFERRED_MAX, Term, TermEnded
 from sparklog.core.controller import actions as act
 from sparklog.core.controller.commands.broker_commands import AllocateProducerIds
-from sparklog.core.controller.commands.command import Command
 from sparklog.core.controller.commands.config_commands import ChangeConfigs, ConfigChange, SettingChange
+from sparklog.core.controller.commands.controller_command import Command
 from sparklog.core.controller.commands.topic_commands import CreateTopics, TopicToCreate
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
@@ -22,7 +22,7 @@ from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.kafka_numbers import BROKER_RESOURCE
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import Create, SetData
-from sparklog.zookeeper.registration import register_broker, withdraw_suspect
+from sparklog.zookeeper.broker_registration import register_broker, withdraw_suspect
 
 pytestmark = pytest.mark.integration
 

@@ -9,7 +9,7 @@ import pytest
 
 from sparklog.model.parts import FileSlice
 from sparklog.network.clock import SystemClock
-from sparklog.network.connection_limits import ConnectionLimits
+from sparklog.network.connection_count import ConnectionLimits
 from tests.network.frames import SIZE, frame
 from tests.network.held_handlers import Parking
 from tests.waiting import until

@@ -23,7 +23,7 @@ MODULES: Final = (
     "sparklog.client.cluster",
     "sparklog.network.reactor",
     "sparklog.zookeeper.kazoo_adapter",
-    "sparklog.zookeeper.registration",
+    "sparklog.zookeeper.broker_registration",
     "sparklog_runtime.broker_process.broker_task",
 )
 

@@ -8,7 +8,7 @@ import logging
 import os
 from collections.abc import Mapping
 
-from sparklog.controller.server import ControllerServer
+from sparklog.controller.controller_server import ControllerServer
 from sparklog.core.controller.state.znodes import (
     BROKER_IDS,
     CLUSTER_ID,

@@ -12,7 +12,7 @@ it needs one. The coordinator knows the owner, so there a named identity counts 
 from dataclasses import replace
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.transactions.asking import ask, error_of_version, is_too_long
+from sparklog.broker.handlers.transactions.transaction_calls import ask, error_of_version, is_too_long
 from sparklog.core.transaction_coordinator.requests import InitProducerId, ProducerIdentity
 from sparklog.core.transaction_coordinator.responses import InitializedProducer
 from sparklog.model.errors import ErrorCode, KafkaError

@@ -13,7 +13,7 @@ because clients send their admin requests there and every broker forwards them.
 import logging
 
 from sparklog.broker.call import Call
-from sparklog.broker.coordination.internal_topics import creatable
+from sparklog.broker.coordination.internal_topic_creation import creatable
 from sparklog.broker.coordination.kinds import KINDS
 from sparklog.broker.forwarding import ask_controller
 from sparklog.broker.metadata.metadata_cache import CachedTopic, MetadataSnapshot

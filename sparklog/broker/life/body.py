@@ -13,7 +13,7 @@ from typing import Final, Self
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.coordination.broker_batches import BrokerCalls
 from sparklog.broker.coordination.coordinators import CoordinatorShards
-from sparklog.broker.coordination.internal_topics import InternalTopics
+from sparklog.broker.coordination.internal_topic_creation import InternalTopics
 from sparklog.broker.coordination.transaction_markers import TransactionMarkers
 from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
 from sparklog.broker.disks.log_cleaner import LogCleaner

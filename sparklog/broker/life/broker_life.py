@@ -36,7 +36,7 @@ from sparklog.model.loops import Await, Loop, Loops, Signal
 from sparklog.model.ports import Guard
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import ZooKeeper
-from sparklog.zookeeper.registration import read_or_create_cluster_id, report_suspect
+from sparklog.zookeeper.broker_registration import read_or_create_cluster_id, report_suspect
 
 logger: Final = logging.getLogger(__name__)
 

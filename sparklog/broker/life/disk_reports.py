@@ -20,7 +20,7 @@ from sparklog.wire.messages.control.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsTopic,
 )
-from sparklog.zookeeper.registration import report_suspect, withdraw_suspect
+from sparklog.zookeeper.broker_registration import report_suspect, withdraw_suspect
 
 logger: Final = logging.getLogger(__name__)
 

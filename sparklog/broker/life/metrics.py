@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sparklog.broker.conversion.statistics import ConversionStatistics
+from sparklog.broker.conversion.conversion_statistics import ConversionStatistics
 from sparklog.broker.disks.log_dirs import LogDirs
 from sparklog.broker.partition.free_space import FreeSpaces
 from sparklog.broker.replicas.partition_table import PartitionTable

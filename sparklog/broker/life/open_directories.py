@@ -21,7 +21,7 @@ from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.storage.disk import Disk
 from sparklog.storage.log_directory import DirectoryUnusable, LogDirectory
-from sparklog.zookeeper.registration import read_suspect, report_missing, report_suspect
+from sparklog.zookeeper.broker_registration import read_suspect, report_missing, report_suspect
 
 logger: Final = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from sparklog.broker.disks.log_dirs import LogDirs
 from sparklog.model.cluster_facts import Broker
 from sparklog.model.ids import BrokerEpoch
 from sparklog.model.zookeeper import ZooKeeper
-from sparklog.zookeeper.registration import register_broker
+from sparklog.zookeeper.broker_registration import register_broker
 
 
 def register(

@@ -14,7 +14,7 @@ from sparklog.broker.remote_log.copying.catalog import ManifestCatalog
 from sparklog.broker.remote_log.copying.copier import CopierPorts, RemoteCopier
 from sparklog.broker.remote_log.copying.deletion import RemoteLogDeletion
 from sparklog.broker.remote_log.copying.history_questions import LOOPS
-from sparklog.broker.remote_log.reading.reader import HistoryReader
+from sparklog.broker.remote_log.reading.history_reader import HistoryReader
 from sparklog.broker.remote_log.reading.runs import RunCache
 from sparklog.broker.remote_log.reading.segments import StoredSegments
 from sparklog.broker.replicas.partition_table import PartitionTable

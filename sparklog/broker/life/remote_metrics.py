@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sparklog.broker.life.remote_copies import RemoteCopies
 from sparklog.broker.remote_log.copying.copier import CopyStatistics
-from sparklog.broker.remote_log.reading.reader import Counts
+from sparklog.broker.remote_log.reading.history_reader import Counts
 from sparklog.model.metric import Metric, counter, gauge
 
 

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.asked_partitions import AskedPartition, Key, asked_partitions
-from sparklog.core.replication.progress import NEVER
+from sparklog.core.replication.follower_progress import NEVER
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, TopicPartition
 from sparklog.model.ports import Guard

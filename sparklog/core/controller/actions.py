@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NewType
 
-from sparklog.core.controller.commands.command import CommandId, Result
+from sparklog.core.controller.commands.controller_command import CommandId, Result
 from sparklog.core.controller.state.log_ends import LogEnd
 from sparklog.model.cluster_facts import Broker, PartitionState
 from sparklog.model.errors import ErrorCode

@@ -35,14 +35,14 @@ from sparklog.core.controller.actions import (
     WakeAt,
     WriteZooKeeper,
 )
-from sparklog.core.controller.commands.command import Command, CommandId
+from sparklog.core.controller.commands.controller_command import Command, CommandId
 from sparklog.core.controller.leaders.partition_writes import elect_one
 from sparklog.core.controller.phases import PHASES_BEFORE, Phase
 from sparklog.core.controller.pipeline import broker_answers, command_intake
 from sparklog.core.controller.pipeline.broker_steps import report_leaderless
-from sparklog.core.controller.pipeline.commits import commit
 from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.pipeline.step_decisions import next_outcome
+from sparklog.core.controller.pipeline.written_decisions import commit
 from sparklog.core.controller.state.image import ClusterImage, ClusterSnapshot, LiveBroker
 from sparklog.core.controller.state.znodes import BROKER_INCARNATIONS, CONTROLLER_EPOCH
 from sparklog.core.controller.steps import Decision, Elect, FailBrokers, RemoveRegistration, StartBrokers

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sparklog.core.controller.commands.broker_commands import AllocateProducerIds, ControlledShutdown
-from sparklog.core.controller.commands.command import CommandId, Result
 from sparklog.core.controller.commands.config_commands import ChangeConfigs
+from sparklog.core.controller.commands.controller_command import CommandId, Result
 from sparklog.core.controller.commands.partition_commands import AlterPartition, Move, PartitionResult
 from sparklog.core.controller.commands.quota_commands import AlterQuotas
 from sparklog.core.controller.commands.topic_commands import TopicToCreate

@@ -38,6 +38,7 @@ from sparklog.core.replication.actions import (
 )
 from sparklog.core.replication.epoch_fence import check_leader_epoch
 from sparklog.core.replication.epoch_history import EarlierHistory, EpochHistory
+from sparklog.core.replication.follower_progress import NEVER, UNKNOWN_OFFSET, FollowerProgress
 from sparklog.core.replication.isr import (
     CommittedIsr,
     ExpandingIsr,
@@ -47,7 +48,6 @@ from sparklog.core.replication.isr import (
     effective_isr,
     pending_proposal,
 )
-from sparklog.core.replication.progress import NEVER, UNKNOWN_OFFSET, FollowerProgress
 from sparklog.core.replication.visibility import Visibility
 from sparklog.core.replication.waits import DeletionWaits, FetchWaits, ProduceWaits
 from sparklog.core.replication.watermarks import Watermarks

@@ -8,9 +8,9 @@ A leader in that rack is preferred.
 from collections.abc import Mapping
 from typing import Final
 
+from sparklog.core.replication.follower_progress import FollowerProgress
 from sparklog.core.replication.isr import committed_isr
 from sparklog.core.replication.leader import Leader
-from sparklog.core.replication.progress import FollowerProgress
 from sparklog.model.ids import BrokerId
 
 RACK_AWARE_SELECTOR: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"

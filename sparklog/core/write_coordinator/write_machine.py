@@ -47,6 +47,7 @@ from sparklog.core.write_coordinator.ending import (
     members_aborted,
 )
 from sparklog.core.write_coordinator.garbage import Garbage
+from sparklog.core.write_coordinator.member_verification import verified
 from sparklog.core.write_coordinator.opening import opened
 from sparklog.core.write_coordinator.records import NO_WRITE_NUMBER, HeadKey
 from sparklog.core.write_coordinator.replay import Replay
@@ -55,7 +56,6 @@ from sparklog.core.write_coordinator.responses import EndedWrite
 from sparklog.core.write_coordinator.settings import WriteSettings
 from sparklog.core.write_coordinator.states import AppState
 from sparklog.core.write_coordinator.under_way import PendingChange, UnderWay
-from sparklog.core.write_coordinator.verification import verified
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import LeaderEpoch, NamedTopic
 from sparklog.model.time import MonotonicMs

@@ -15,6 +15,7 @@ from typing import Final
 from crc32c import crc32c
 
 from sparklog.model.errors import CorruptBatch
+from sparklog.records.remote_segment.block_statistics import BlockStatistics, parse_statistics
 from sparklog.records.remote_segment.identity import SegmentIdentity, parse_identity
 from sparklog.records.remote_segment.ipc_file import (
     END_OF_STREAM,
@@ -24,7 +25,6 @@ from sparklog.records.remote_segment.ipc_file import (
     Block,
     parse_footer,
 )
-from sparklog.records.remote_segment.statistics import BlockStatistics, parse_statistics
 
 SEGMENT_KEY: Final = "sparklog.segment"
 STATISTICS_KEY: Final = "sparklog.statistics"

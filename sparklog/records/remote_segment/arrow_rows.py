@@ -27,8 +27,8 @@ from sparklog.records.arrow.header import parse_arrow_header
 from sparklog.records.arrow.layout import IpcLayout, Node, Region, parse_layout
 from sparklog.records.bridge import numbers, values_of
 from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, Compression
+from sparklog.records.remote_segment.block_statistics import KEY_BYTES_MAX, BlockStatistics
 from sparklog.records.remote_segment.ipc_file import padding, record_batch_metadata
-from sparklog.records.remote_segment.statistics import KEY_BYTES_MAX, BlockStatistics
 from sparklog.records.row_columns import Int64s
 
 OFFSET_COLUMN: Final = 0

@@ -14,9 +14,9 @@ from sparklog.records.remote_segment.arrow_object import (
     STATISTICS_KEY,
 )
 from sparklog.records.remote_segment.arrow_rows import RowsMessage, schema_message
+from sparklog.records.remote_segment.block_statistics import BlockStatistics, pack_statistics
 from sparklog.records.remote_segment.identity import SegmentIdentity, pack_identity
 from sparklog.records.remote_segment.ipc_file import END_OF_STREAM, HEAD, MAGIC, TAIL, Block, build_footer
-from sparklog.records.remote_segment.statistics import BlockStatistics, pack_statistics
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sparklog.core.apis.api_table import by_key
-from sparklog.core.controller.commands.command import Request, refusal
+from sparklog.core.controller.commands.controller_command import Request, refusal
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, TopicId
 from sparklog.model.settings.config import BrokerConfig

@@ -8,8 +8,8 @@ from typing import Any, Final
 from sparklog.core.coordinator.actions import StateRecord
 from sparklog.core.write_coordinator.records import Agreement, AgreementKey
 from sparklog.model.parts import read_parts
-from sparklog.wire.coordinator_records.layout import FLEXIBLE, read_int64, write_int16, write_int64
 from sparklog.wire.coordinator_records.record_codec import EncodedRecord
+from sparklog.wire.coordinator_records.record_layout import FLEXIBLE, read_int64, write_int16, write_int64
 from sparklog.wire.primitives import (
     Cursor,
     Output,

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from sparklog.core.group.records import NO_TIMESTAMP_MS, GroupKey, GroupValue, MemberValue
-from sparklog.wire.coordinator_records.layout import (
+from sparklog.wire.coordinator_records.record_layout import (
     FLEXIBLE,
     PLAIN,
     Layout,

@@ -11,8 +11,8 @@ from sparklog.core.group.records import GroupKey, GroupValue, OffsetKey, OffsetV
 from sparklog.model.errors import WireError
 from sparklog.model.parts import read_parts
 from sparklog.wire.coordinator_records import group_metadata, offset_commit
-from sparklog.wire.coordinator_records.layout import VERSION_BYTES
 from sparklog.wire.coordinator_records.record_codec import EncodedRecord, UnreadableRecord
+from sparklog.wire.coordinator_records.record_layout import VERSION_BYTES
 from sparklog.wire.primitives import Cursor, Output, Writer
 
 _MALFORMED: Final = (WireError, struct.error, IndexError, UnicodeDecodeError)

@@ -8,7 +8,7 @@ from typing import Final
 
 from sparklog.core.group.records import NO_TIMESTAMP_MS, OffsetKey, OffsetValue
 from sparklog.model.ids import NO_EPOCH, TopicPartition
-from sparklog.wire.coordinator_records.layout import (
+from sparklog.wire.coordinator_records.record_layout import (
     FLEXIBLE,
     PLAIN,
     read_int32,

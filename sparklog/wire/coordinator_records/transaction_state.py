@@ -16,7 +16,8 @@ from sparklog.core.transaction_coordinator.states import TransactionState
 from sparklog.model.errors import WireError
 from sparklog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TOPIC_ID, TopicId
 from sparklog.model.parts import read_parts
-from sparklog.wire.coordinator_records.layout import (
+from sparklog.wire.coordinator_records.record_codec import EncodedRecord, UnreadableRecord
+from sparklog.wire.coordinator_records.record_layout import (
     FLEXIBLE,
     PLAIN,
     VERSION_BYTES,
@@ -28,7 +29,6 @@ from sparklog.wire.coordinator_records.layout import (
     write_int64,
     write_string,
 )
-from sparklog.wire.coordinator_records.record_codec import EncodedRecord, UnreadableRecord
 from sparklog.wire.primitives import (
     Cursor,
     Output,

@@ -9,8 +9,8 @@ from sparklog.core.transaction_coordinator.records import TransactionKey
 from sparklog.core.write_coordinator.records import AgreementKey
 from sparklog.model.errors import WireError
 from sparklog.wire.coordinator_records import agreement_records, write_state
-from sparklog.wire.coordinator_records.layout import VERSION_BYTES
 from sparklog.wire.coordinator_records.record_codec import EncodedRecord, UnreadableRecord
+from sparklog.wire.coordinator_records.record_layout import VERSION_BYTES
 from sparklog.wire.coordinator_records.transaction_state import TransactionStateCodec
 from sparklog.wire.primitives import Cursor
 

@@ -16,7 +16,8 @@ from sparklog.model.ids import NO_EPOCH, LeaderEpoch
 from sparklog.model.parts import read_parts
 from sparklog.model.write_ids import MEMBER_NUMBERS
 from sparklog.model.write_outcomes import MemberState
-from sparklog.wire.coordinator_records.layout import (
+from sparklog.wire.coordinator_records.record_codec import EncodedRecord
+from sparklog.wire.coordinator_records.record_layout import (
     FLEXIBLE,
     read_int32,
     read_int64,
@@ -24,7 +25,6 @@ from sparklog.wire.coordinator_records.layout import (
     write_int32,
     write_int64,
 )
-from sparklog.wire.coordinator_records.record_codec import EncodedRecord
 from sparklog.wire.primitives import (
     Cursor,
     Output,

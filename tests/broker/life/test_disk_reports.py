@@ -12,7 +12,7 @@ from sparklog.model.ids import BrokerEpoch, BrokerId
 from sparklog.model.loops import CallController, Changes, Pause, go_on
 from sparklog.testing.memory_zookeeper import MemoryZooKeeperServer
 from sparklog.wire.messages.control.assign_replicas_to_dirs import AssignReplicasToDirsResponse
-from sparklog.zookeeper.registration import read_suspect, register_broker
+from sparklog.zookeeper.broker_registration import read_suspect, register_broker
 
 SELF = BrokerId(1)
 LOST = [(uuid.UUID(int=7), 3)]

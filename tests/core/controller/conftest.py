@@ -8,7 +8,7 @@ import pytest
 
 from sparklog.controller.snapshot import read_brokers, read_registered, read_snapshot
 from sparklog.core.controller import actions as act
-from sparklog.core.controller.commands.command import Command, CommandId
+from sparklog.core.controller.commands.controller_command import Command, CommandId
 from sparklog.core.controller.commands.partition_commands import AlterPartition, IsrProposal, ProposedMember
 from sparklog.core.controller.commands.topic_commands import CreateTopics, TopicToCreate
 from sparklog.core.controller.machine import ControllerMachine

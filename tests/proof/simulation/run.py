@@ -47,7 +47,7 @@ from simulation.plans.plan import FAULTS_BEGIN_MS, MAIN_TOPIC, SIDE_TOPIC, Plan,
 from simulation.schedule import US_PER_MS, Escaped, OutOfSteps, dice
 from simulation.strikes.strikes import Strikes
 from simulation.truth import PartitionTruth
-from sparklog.core.controller.commands.command import Command, Result
+from sparklog.core.controller.commands.controller_command import Command, Result
 from sparklog.core.controller.commands.topic_commands import CreateTopics, TopicsResult, TopicToCreate
 from sparklog.core.controller.state.znodes import DELETE_TOPICS
 from sparklog.core.security.requester import ANONYMOUS, Requester

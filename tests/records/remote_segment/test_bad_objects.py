@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.envelope import Compression
 from sparklog.records.remote_segment.arrow_object import check_arrow_object, open_arrow_object
+from sparklog.records.remote_segment.block_statistics import pack_statistics, parse_statistics
 from sparklog.records.remote_segment.ipc_file import TAIL, build_footer, parse_footer
 from sparklog.records.remote_segment.rest_object import (
     TRAILER,
@@ -22,7 +23,6 @@ from sparklog.records.remote_segment.rest_object import (
     open_rest_object,
     rebuild,
 )
-from sparklog.records.remote_segment.statistics import pack_statistics, parse_statistics
 from tests.records.remote_segment.segments import BARE, IDENTITY, ODD, PLAIN, Built, build, make, reader
 
 SMALL = build(

@@ -6,7 +6,7 @@ import pytest
 
 from sparklog.core.apis.api import Code
 from sparklog.core.apis.api_table import ROWS
-from sparklog.core.controller.commands.command import refusal
+from sparklog.core.controller.commands.controller_command import refusal
 from sparklog.model.errors import ErrorCode
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.wire.codec import message_class

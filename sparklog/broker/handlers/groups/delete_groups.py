@@ -1,7 +1,7 @@
 """DeleteGroups: remove groups that have no members, with their offsets; each group has its own error."""
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.groups.asking import ask_coordinator_of_each, without_repetitions
+from sparklog.broker.handlers.groups.group_calls import ask_coordinator_of_each, without_repetitions
 from sparklog.core.group.requests import DeleteGroup
 from sparklog.wire.messages.groups.delete_groups import (
     DeletableGroupResult,

@@ -3,7 +3,7 @@
 from typing import Final
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.groups.asking import ask_coordinator_of_each
+from sparklog.broker.handlers.groups.group_calls import ask_coordinator_of_each
 from sparklog.core.group.requests import DescribeGroup
 from sparklog.core.group.responses import DescribedMember, DescribeGroupAnswer
 from sparklog.core.security.acl import AclOperation

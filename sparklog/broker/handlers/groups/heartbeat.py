@@ -1,7 +1,7 @@
 """Heartbeat: a member is alive, and learns whether its group rebalances."""
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.groups.asking import ask
+from sparklog.broker.handlers.groups.group_calls import ask
 from sparklog.core.group.requests import Heartbeat
 from sparklog.wire.messages.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
 

@@ -4,7 +4,7 @@ import uuid
 from typing import Final
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.groups.asking import ask, is_too_long
+from sparklog.broker.handlers.groups.group_calls import ask, is_too_long
 from sparklog.core.group.requests import JoinGroup, JoinProtocol
 from sparklog.core.group.responses import JoinGroupAnswer
 from sparklog.model.errors import ErrorCode

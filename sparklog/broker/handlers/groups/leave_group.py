@@ -7,7 +7,7 @@ member beside that of the whole request.
 from typing import Final
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.groups.asking import ask
+from sparklog.broker.handlers.groups.group_calls import ask
 from sparklog.core.group.requests import LeaveGroup, LeavingMember
 from sparklog.core.group.responses import LeaveGroupAnswer
 from sparklog.model.errors import ErrorCode

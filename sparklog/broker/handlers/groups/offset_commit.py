@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.groups.asking import STORED_BYTES_MAX, ask, is_too_long
+from sparklog.broker.handlers.groups.group_calls import STORED_BYTES_MAX, ask, is_too_long
 from sparklog.core.group.requests import OffsetCommit, OffsetToCommit
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition

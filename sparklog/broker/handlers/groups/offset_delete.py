@@ -7,7 +7,7 @@ because the whole group may be refused.
 from collections.abc import Iterable
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.groups.asking import ask
+from sparklog.broker.handlers.groups.group_calls import ask
 from sparklog.core.group.requests import OffsetDelete
 from sparklog.core.group.responses import OffsetDeleteAnswer
 from sparklog.model.errors import ErrorCode

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.groups.asking import ask, ask_coordinator_of_each
+from sparklog.broker.handlers.groups.group_calls import ask, ask_coordinator_of_each
 from sparklog.core.group.requests import OffsetFetch
 from sparklog.core.group.responses import FetchedOffset, OffsetFetchAnswer
 from sparklog.model.errors import ErrorCode

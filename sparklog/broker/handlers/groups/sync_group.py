@@ -3,7 +3,7 @@
 from typing import Final
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.groups.asking import ask
+from sparklog.broker.handlers.groups.group_calls import ask
 from sparklog.core.group.requests import Assignment, SyncGroup
 from sparklog.core.group.responses import SyncGroupAnswer
 from sparklog.model.errors import ErrorCode

@@ -2,7 +2,7 @@
 
 from sparklog.broker.call import Call
 from sparklog.broker.coordination.kinds import GROUPS
-from sparklog.broker.handlers.transactions.asking import ask, error_of_version, is_too_long
+from sparklog.broker.handlers.transactions.transaction_calls import ask, error_of_version, is_too_long
 from sparklog.core.coordinator.key_partition import partition_of
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.transaction_coordinator.requests import AddPartitions

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.transactions.asking import ask, error_of_version, is_too_long
+from sparklog.broker.handlers.transactions.transaction_calls import ask, error_of_version, is_too_long
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.transaction_coordinator.requests import AddPartitions, VerifyPartitions
 from sparklog.core.transaction_coordinator.responses import Answer, PartitionAnswers

@@ -1,7 +1,7 @@
 """DescribeTransactions: state and partitions of transactional ids that this broker coordinates."""
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.groups.asking import ask_coordinator_of_each, without_repetitions
+from sparklog.broker.handlers.groups.group_calls import ask_coordinator_of_each, without_repetitions
 from sparklog.core.transaction_coordinator.requests import DescribeTransaction
 from sparklog.core.transaction_coordinator.responses import DescribedTransaction
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC

@@ -1,7 +1,7 @@
 """EndTxn: commit or abort. The answer says that the decision is in the log; its markers follow."""
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.transactions.asking import ask, error_of_version, is_too_long
+from sparklog.broker.handlers.transactions.transaction_calls import ask, error_of_version, is_too_long
 from sparklog.core.transaction_coordinator.requests import EndTransaction
 from sparklog.model.errors import ErrorCode
 from sparklog.wire.messages.transactions.end_txn import EndTxnRequest, EndTxnResponse

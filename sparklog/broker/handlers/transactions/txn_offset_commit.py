@@ -10,7 +10,7 @@ from typing import Final
 
 from sparklog.broker.call import Call
 from sparklog.broker.coordination.kinds import GROUPS
-from sparklog.broker.handlers.groups.asking import STORED_BYTES_MAX, is_too_long
+from sparklog.broker.handlers.groups.group_calls import STORED_BYTES_MAX, is_too_long
 from sparklog.core.coordinator.actions import Producer
 from sparklog.core.coordinator.key_partition import partition_of
 from sparklog.core.group.requests import OffsetToCommit, TransactionalOffsetCommit

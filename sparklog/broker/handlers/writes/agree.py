@@ -1,7 +1,7 @@
 """Agree: tasks agree upon a value. The answer to who puts the first one waits until it is replicated."""
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.transactions.asking import ask
+from sparklog.broker.handlers.transactions.transaction_calls import ask
 from sparklog.core.write_coordinator.requests import Agree
 from sparklog.core.write_coordinator.responses import Agreed
 from sparklog.wire.messages.writes.agree import AgreeRequest, AgreeResponse

@@ -7,7 +7,7 @@ partitions without their marker, and must be asked again. The answer waits in th
 from collections.abc import Iterable
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.transactions.asking import ask
+from sparklog.broker.handlers.transactions.transaction_calls import ask
 from sparklog.core.write_coordinator.requests import EndWrite
 from sparklog.core.write_coordinator.responses import EndedWrite
 from sparklog.model.ids import TopicPartition

@@ -10,7 +10,7 @@ from typing import Final
 
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.init_producer_id import fresh_id
-from sparklog.broker.handlers.transactions.asking import ask
+from sparklog.broker.handlers.transactions.transaction_calls import ask
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.write_coordinator.requests import OpenWrite
 from sparklog.core.write_coordinator.responses import OpenedWrite

@@ -30,11 +30,11 @@ from sparklog.broker.remote_log.copying.heads import (
     write_head,
 )
 from sparklog.broker.remote_log.copying.lineages import read_page
-from sparklog.broker.remote_log.copying.losses import Losses, missing_in
+from sparklog.broker.remote_log.copying.lost_objects import Losses, missing_in
 from sparklog.broker.remote_log.copying.segment_source import facts_of
 from sparklog.broker.remote_log.copying.troubles import Troubles
 from sparklog.core.controller.state.znodes import BROKER_IDS
-from sparklog.core.remote_log.garbage import GarbageWatch
+from sparklog.core.remote_log.garbage_watch import GarbageWatch
 from sparklog.core.remote_log.head import Head
 from sparklog.core.remote_log.remote_segment import RemotePartition, RemoteSegment
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition

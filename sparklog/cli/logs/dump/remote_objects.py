@@ -13,6 +13,7 @@ from sparklog.records.remote_segment.arrow_object import (
     check_arrow_object,
     open_arrow_object,
 )
+from sparklog.records.remote_segment.block_statistics import BlockStatistics
 from sparklog.records.remote_segment.ipc_file import Block
 from sparklog.records.remote_segment.rest_object import (
     Entry,
@@ -24,7 +25,6 @@ from sparklog.records.remote_segment.rest_object import (
     read_part,
     rebuild,
 )
-from sparklog.records.remote_segment.statistics import BlockStatistics
 from sparklog.storage.inspection.inspect_file import InspectedFile
 
 

@@ -9,8 +9,8 @@ from sparklog.core.controller.commands.broker_commands import (
     ControlledShutdown,
     LoseLogs,
 )
-from sparklog.core.controller.commands.command import CommandId, Request
 from sparklog.core.controller.commands.config_commands import ChangeConfigs
+from sparklog.core.controller.commands.controller_command import CommandId, Request
 from sparklog.core.controller.commands.partition_commands import (
     AlterPartition,
     AlterReassignments,
@@ -26,7 +26,7 @@ from sparklog.core.controller.commands.topic_commands import (
     TopicResult,
     TopicToCreate,
 )
-from sparklog.core.controller.leaders.leadership import find_imbalanced
+from sparklog.core.controller.leaders.leader_moves import find_imbalanced
 from sparklog.core.controller.leaders.reassignment import list_moves
 from sparklog.core.controller.pipeline.broker_answers import lose_logs
 from sparklog.core.controller.pipeline.pending_work import PendingWork

@@ -4,9 +4,9 @@ from itertools import islice
 from typing import assert_never
 
 from sparklog.core.controller.actions import Action, Answer, WakeAt
-from sparklog.core.controller.commands.command import CommandId, Result
+from sparklog.core.controller.commands.controller_command import CommandId, Result
 from sparklog.core.controller.leaders.isr_changes import decide_isrs
-from sparklog.core.controller.leaders.leadership import decide_leaders
+from sparklog.core.controller.leaders.leader_moves import decide_leaders
 from sparklog.core.controller.leaders.partition_writes import PARTITIONS_PER_WRITE_MAX, decide_elections
 from sparklog.core.controller.leaders.reassignment import decide_moves
 from sparklog.core.controller.pipeline.broker_steps import (

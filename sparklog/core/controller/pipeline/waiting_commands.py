@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from sparklog.core.controller.actions import Answer, PushId, Send, SendLeaderAndIsr
-from sparklog.core.controller.commands.command import CommandId
+from sparklog.core.controller.commands.controller_command import CommandId
 from sparklog.core.controller.commands.topic_commands import TopicResult, TopicsResult
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.model.errors import ErrorCode

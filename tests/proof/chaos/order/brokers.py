@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 
 from sparklog.client.admin import Admin, NewTopic
 from sparklog.client.cluster import ClusterClient
-from sparklog.controller.server import ControllerServer
+from sparklog.controller.controller_server import ControllerServer
 from sparklog.model.ids import BrokerEpoch, BrokerId
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.settings.coordinator_settings import of_a_start

@@ -12,7 +12,7 @@ from sparklog.controller.candidate import Candidate
 from sparklog.controller.handlers import ControllerHandlers
 from sparklog.controller.ports import AnswerCommand
 from sparklog.core.controller.actions import PushAnswer
-from sparklog.core.controller.commands.command import Command
+from sparklog.core.controller.commands.controller_command import Command
 from sparklog.core.controller.state.znodes import ControllerNode
 from sparklog.model.cluster_facts import DEFAULT_LISTENER
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch

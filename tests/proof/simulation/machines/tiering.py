@@ -18,7 +18,7 @@ from sparklog.broker.life.body import BrokerBody
 from sparklog.broker.life.remote_copies import StorePorts
 from sparklog.broker.remote_log.copying import catalog as catalogs
 from sparklog.broker.remote_log.copying import garbage_search
-from sparklog.broker.remote_log.reading import reader as reading
+from sparklog.broker.remote_log.reading import history_reader as reading
 from sparklog.core.remote_log import head as heads
 from sparklog.model.loops import Await, Loop, Pause, go_on
 

@@ -14,8 +14,8 @@ from sparklog.core.controller.machine import ControllerMachine
 from sparklog.core.controller.pipeline.pushes import PendingPushes
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.steps import Decision
+from sparklog.core.replication.follower_progress import FollowerProgress
 from sparklog.core.replication.leader import Leader
-from sparklog.core.replication.progress import FollowerProgress
 from sparklog.model.cluster_facts import Broker, PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition

@@ -5,13 +5,13 @@ import uuid
 import pytest
 
 from sparklog.core.controller.commands.broker_commands import AllocateProducerIds
-from sparklog.core.controller.commands.command import NAME_CHARACTERS_MAX, describe_change
 from sparklog.core.controller.commands.config_commands import (
     ALL_BROKERS,
     ChangeConfigs,
     ConfigChange,
     SettingChange,
 )
+from sparklog.core.controller.commands.controller_command import NAME_CHARACTERS_MAX, describe_change
 from sparklog.core.controller.commands.partition_commands import (
     AlterReassignments,
     ElectLeaders,

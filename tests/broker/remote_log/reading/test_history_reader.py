@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from sparklog.broker.partition.answers import HistoryFound, HistoryRange, HistoryTime
-from sparklog.broker.remote_log.reading.reader import HistoryReader
+from sparklog.broker.remote_log.reading.history_reader import HistoryReader
 from sparklog.broker.remote_log.reading.runs import Run, RunCache
 from sparklog.core.replication.epoch_history import EpochEntry
 from sparklog.model.errors import ErrorCode, SparklogError

@@ -11,8 +11,7 @@ from sparklog.model.cluster_facts import Broker, plaintext
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId
 from sparklog.model.zookeeper import ConnectionLost, MultiFailed, Operation, SessionExpired, Stat, ZooKeeper
-from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
-from sparklog.zookeeper.registration import (
+from sparklog.zookeeper.broker_registration import (
     BrokerIdInUse,
     read_or_create_cluster_id,
     read_suspect,
@@ -20,6 +19,7 @@ from sparklog.zookeeper.registration import (
     report_suspect,
     withdraw_suspect,
 )
+from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 
 pytestmark = pytest.mark.integration
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sparklog.broker.coordination.internal_topics import InternalTopics
+from sparklog.broker.coordination.internal_topic_creation import InternalTopics
 from sparklog.broker.coordination.kinds import GROUPS
 from sparklog.model.errors import ErrorCode
 from sparklog.model.settings.config import BrokerConfig

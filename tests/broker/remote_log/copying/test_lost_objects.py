@@ -3,7 +3,7 @@
 import pytest
 
 from sparklog.broker.remote_log.copying.garbage_search import GARBAGE_INTERVAL_MS
-from sparklog.broker.remote_log.copying.losses import LATE_MS
+from sparklog.broker.remote_log.copying.lost_objects import LATE_MS
 from sparklog.core.remote_log.head import TAIL_MAX
 from tests.broker.remote_log.copying.copies import QUAKES, copied
 from tests.broker.remote_log.copying.test_garbage_search import Copier

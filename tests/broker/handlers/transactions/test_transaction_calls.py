@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from sparklog.broker.handlers.transactions import asking, txn_offset_commit
+from sparklog.broker.handlers.transactions import transaction_calls, txn_offset_commit
 from sparklog.core.coordinator.actions import Producer
 from sparklog.core.group.requests import OffsetToCommit, TransactionalOffsetCommit
 from sparklog.core.group.responses import TransactionalCommitAnswer
@@ -36,7 +36,7 @@ class Called:
 
 def asked(result):
     call = Called(result)
-    asking.ask(call, "a request", lambda answer: answer.error)
+    transaction_calls.ask(call, "a request", lambda answer: answer.error)
     return call.done
 
 

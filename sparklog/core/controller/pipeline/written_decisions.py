@@ -1,7 +1,7 @@
 """What follows once a decision is written: the image changes, messages are due, commands are answered."""
 
 from sparklog.core.controller.actions import Action, Answer, Report
-from sparklog.core.controller.commands.command import CommandId, Result
+from sparklog.core.controller.commands.controller_command import CommandId, Result
 from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.state.image import (
     BrokerConfigsChanged,

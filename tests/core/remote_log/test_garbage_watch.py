@@ -1,6 +1,6 @@
 """Objects without a name in a manifest go after a grace, and never while one names them."""
 
-from sparklog.core.remote_log.garbage import GarbageWatch
+from sparklog.core.remote_log.garbage_watch import GarbageWatch
 
 
 def test_an_object_is_garbage_when_it_was_unnamed_for_longer_than_the_grace() -> None:

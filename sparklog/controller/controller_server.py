@@ -19,7 +19,7 @@ from sparklog.controller.handlers import ControllerHandlers
 from sparklog.controller.metrics import controller_metrics
 from sparklog.controller.ports import AnswerCommand
 from sparklog.core.controller.actions import PushAnswer
-from sparklog.core.controller.commands.command import Command
+from sparklog.core.controller.commands.controller_command import Command
 from sparklog.core.controller.state.znodes import CONTROLLER, ControllerNode, decode_controller
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.settings.config import BrokerConfig
@@ -29,7 +29,7 @@ from sparklog.network.acceptor import Listener
 from sparklog.network.loop_threads import LoopThreads
 from sparklog.network.reactor import Reactor
 from sparklog.network.timer import ThreadTimer
-from sparklog.zookeeper.registration import read_or_create_cluster_id
+from sparklog.zookeeper.broker_registration import read_or_create_cluster_id
 
 logger: Final = logging.getLogger(__name__)
 

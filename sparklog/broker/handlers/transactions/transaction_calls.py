@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.groups.asking import is_too_long
+from sparklog.broker.handlers.groups.group_calls import is_too_long
 from sparklog.core.producers.latest_connections import Late
 from sparklog.model.errors import ErrorCode
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
