@@ -25,7 +25,7 @@ from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import Check, ConnectionLost, Delete, MultiFailed
 from sparklog.network.clock import SystemClock
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
-from sparklog_runtime.driver_servers.servers import ElectedController
+from sparklog_runtime.driver_servers.elected_controller import ElectedController
 from sparklog_runtime.stop.child_processes import is_alive
 
 log = logging.getLogger(__name__)

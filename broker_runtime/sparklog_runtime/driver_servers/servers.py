@@ -6,11 +6,11 @@ commands do not need, and its import overlaps with the start of Spark's JVM.
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
 from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog_runtime.driver_servers.elected_controller import ElectedController
 
 _PRELOADED: Final = (
     "sparklog_runtime.driver_servers.controller_candidate",
@@ -57,7 +57,7 @@ class Controller(Protocol):
 
     @property
     def cluster_id(self) -> str: ...
-    def elected(self) -> "ElectedController | None":
+    def elected(self) -> ElectedController | None:
         """The active controller, of any application; None while no candidate is elected."""
         ...
 
@@ -70,18 +70,6 @@ class Controller(Protocol):
         ...
 
     def stop(self) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class ElectedController:
-    """The active controller, as the ``/controller`` node names it."""
-
-    pid: int
-    host: str
-    port: int
-    application: str
-    topic_defaults: Mapping[str, str] = field(default_factory=dict)
-    """Its settings of topics that name none, as far as it tells them."""
 
 
 def embedded_zookeeper(data_dir: Path, port: int) -> ZooKeeperServer:

@@ -21,7 +21,8 @@ from typing import Any, Final
 from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import SparklogError, WireError
 from sparklog.model.settings.config import BrokerConfig
-from sparklog_runtime.driver_servers.servers import Controller, ElectedController
+from sparklog_runtime.driver_servers.elected_controller import ElectedController
+from sparklog_runtime.driver_servers.servers import Controller
 from sparklog_runtime.start.reachable import is_listening, master_problem_now, zookeeper_problems
 from sparklog_runtime.start.start_patience import Patience
 from sparklog_runtime.stop.child_processes import is_alive, processes_of_root, send, wait_gone

@@ -23,7 +23,6 @@ from sparklog.cli.command import FAILED, WRONG_USAGE, Parser
 from sparklog.cli.values import directory, port, positive
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.config import check_broker_settings
-from sparklog_runtime import submit as entry_point
 from sparklog_runtime.commands import broker_ids
 from sparklog_runtime.life.foreground import run_in_foreground, serve
 from sparklog_runtime.life.local_cluster import LocalCluster
@@ -35,6 +34,7 @@ from sparklog_runtime.start.session import stop_context
 from sparklog_runtime.stop.child_processes import die_with_parent
 from sparklog_runtime.stop.jvm_shutdown import stop_before_spark
 from sparklog_runtime.submission.driver_line import stop_with_submit
+from sparklog_runtime.submission.entry_point import ENTRY_POINT
 from sparklog_runtime.voice import Voice, say
 
 _PARENT_POLL_S: Final = 0.5
@@ -121,7 +121,7 @@ def _stop_with_spark() -> None:
 def _application_name(context: Any) -> str:
     """What the application was called; nothing if Spark called it after the file that it runs."""
     name = str(context.appName)
-    return "" if name == Path(entry_point.__file__).name else name
+    return "" if name == ENTRY_POINT.name else name
 
 
 def _python_of_executors(context: Any) -> None:

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Final
 
 from sparklog.model.errors import ConfigError
-from sparklog_runtime import submit as entry_point
 from sparklog_runtime.settings.conf_files import (
     LOG4J_FILE,
     SPARK_FILE,
@@ -31,6 +30,7 @@ from sparklog_runtime.settings.settings_check import is_local
 from sparklog_runtime.start.cluster_folders import Layout
 from sparklog_runtime.start.cluster_options import ClusterOptions, driver_address_conf, sized_for
 from sparklog_runtime.start.session import spark_submit_program
+from sparklog_runtime.submission.entry_point import ENTRY_POINT
 
 JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 EXECUTOR_PYTHON: Final = "spark.pyspark.python"
@@ -73,7 +73,7 @@ def spark_command(
     for name, value in spark_conf.items():
         if in_file.get(name) != value:
             arguments += ["--conf", f"{name}={value}"]
-    arguments += [entry_point.__file__, *_entry_arguments(options, settings_file)]
+    arguments += [str(ENTRY_POINT), *_entry_arguments(options, settings_file)]
     return SparkCommand(tuple(arguments), {"SPARK_HOME": str(program.parents[1])}, spark_conf)
 
 

@@ -14,7 +14,7 @@ from sparklog.model.errors import SparklogError
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, INTERNAL_TOPICS
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.testing import InProcessCluster
-from sparklog_runtime.driver_servers.servers import ElectedController
+from sparklog_runtime.driver_servers.elected_controller import ElectedController
 from sparklog_runtime.start.readiness import (
     await_election,
     await_remnants,
