@@ -25,6 +25,7 @@ FUNCTION_LINES_MAX: Final = 60
 CLASS_LINES_MAX: Final = 400
 SIBLINGS_MAX: Final = 25
 TEST_NAME_LENGTH_MAX: Final = 85
+STEMS_TWICE_MAX: Final = 15
 
 BANNED: Final = {
     r"\b(TODO|FIXME|XXX)\b": "finish it, or write an issue",
@@ -89,6 +90,27 @@ LARGE_CLASSES: Final = {
     "Leader": "one fact of the protocol is one method, and all change the same marks and ISR",
 }
 """Classes above the limit, each with its reason."""
+
+STEMS_TWICE: Final = {
+    "actions": "what a machine in core tells its shell to do; its room names the machine",
+    "cluster": "users import both: sparklog.client.cluster and sparklog.testing.cluster",
+    "errors": "the exceptions of all packages in model, and those of users in client",
+    "metrics": "the metrics that a room serves",
+    "offset_commit": "an API's handler, and a record of the same name in Kafka",
+    "ports": "what a room needs of the world, so that a simulation can replace it",
+    "records": "the typed records of a coordinator's topic; in testing, the records of users",
+    "requests": "what clients ask of a coordinator; its room names the coordinator",
+    "responses": "what a coordinator answers",
+    "settings": "the settings of a room's machine or client",
+    "states": "the states of a coordinator's machine, with Kafka's names",
+    "write_errors": "the answers of a coordinator whose write failed",
+}
+"""File names that several rooms may have, each with its reason: the room's name says the rest."""
+
+NAMED_ALIKE: Final = re.compile(
+    r"sparklog/wire/messages/|sparklog/cli/(\w+/)*command\.py$|.*/__(init|main)__\.py$"
+)
+"""Files named by their API, and the entry of each command's room."""
 
 FOR_USERS: Final = ("sparklog/testing/",)
 """Rooms whose names are for the tests of users, and need no caller in the package."""
@@ -170,6 +192,13 @@ def test_rooms_have_few_siblings() -> None:
     crowded = {room: len(names) for room, names in siblings.items() if len(names) > SIBLINGS_MAX}
     crowded.pop("tests", None)
     assert crowded == {}
+
+
+def test_file_names_are_unique_or_have_a_reason() -> None:
+    """An exemption that is not needed fails."""
+    stems = Counter(PurePosixPath(path).stem for path in shipped_files() if not NAMED_ALIKE.match(path))
+    assert {stem for stem, count in stems.items() if count > 1} == STEMS_TWICE.keys()
+    assert len(STEMS_TWICE) <= STEMS_TWICE_MAX
 
 
 def test_addresses_are_written_by_one_function() -> None:
