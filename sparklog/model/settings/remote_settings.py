@@ -19,6 +19,7 @@ REMOTE_SETTINGS: Final = (
         "Bytes that a broker writes to the remote store in a second.",
         1,
         LONG_MAX,
+        dynamic=True,
     ),
     Setting(
         "remote.log.manager.task.interval.ms",

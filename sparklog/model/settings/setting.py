@@ -32,6 +32,8 @@ class Setting:
     """The broker setting that supplies a topic setting's default, if any."""
     pattern: str = ""
     """A regular expression that each item of a list must match."""
+    dynamic: bool = False
+    """Whether it may be changed while brokers run."""
 
     def parse(self, text: str) -> Value:
         """The typed value of ``text``; raises ConfigError with the value and the bounds."""
