@@ -14,7 +14,7 @@ import pytest
 from sparklog.broker.life.cleaner_threads import CleanerThreads
 from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.model.errors import ErrorCode
-from sparklog.model.settings.config import DYNAMIC_BROKER_SETTINGS
+from sparklog.model.settings.settings_table import DYNAMIC_BROKER_SETTINGS
 from sparklog.records.envelope import split
 from sparklog.records.kafka.encode import Record, build_records_batch
 from tests.broker.cleaner_room import Room, clean_all

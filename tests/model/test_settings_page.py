@@ -6,8 +6,8 @@ Write it anew with: python tests/model/test_settings_page.py
 from collections.abc import Mapping
 from pathlib import Path
 
-from sparklog.model.settings.config import BROKER_SETTINGS, TOPIC_SETTINGS
 from sparklog.model.settings.setting import Setting, render
+from sparklog.model.settings.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 

@@ -15,8 +15,9 @@ from sparklog.core.controller.commands.topic_commands import (
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicId
 from sparklog.model.kafka_numbers import ConfigSource
-from sparklog.model.settings.config import TOPIC_SETTINGS, BrokerConfig
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.settings.setting import render
+from sparklog.model.settings.settings_table import TOPIC_SETTINGS
 from sparklog.wire.messages.admin.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,

@@ -4,10 +4,6 @@ import pytest
 
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.config import (
-    BROKER_NAMES,
-    BROKER_SETTINGS,
-    TOPIC_NAMES,
-    TOPIC_SETTINGS,
     BrokerConfig,
     check_broker_settings,
     check_dynamic_settings,
@@ -15,6 +11,7 @@ from sparklog.model.settings.config import (
 )
 from sparklog.model.settings.kafka_names import KAFKA_BROKER_PROPERTIES, KAFKA_TOPIC_PROPERTIES
 from sparklog.model.settings.setting import Setting, render
+from sparklog.model.settings.settings_table import BROKER_NAMES, BROKER_SETTINGS, TOPIC_NAMES, TOPIC_SETTINGS
 
 
 def test_given_values_stand_over_defaults() -> None:

@@ -19,7 +19,7 @@ from fuzz.surroundings import (
     may_name_kept_group,
     may_name_kept_topic,
 )
-from sparklog.model.settings.config import BROKER_SETTINGS, TOPIC_SETTINGS
+from sparklog.model.settings.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
 from sparklog.wire.extensions import EXTENSION_TAG_MIN
 from sparklog.wire.schema import Schema, SchemaField
 

@@ -19,8 +19,8 @@ from sparklog.client.admin import NewTopic
 from sparklog.core.apis.api import ListenerKind
 from sparklog.core.apis.api_table import APIS
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
-from sparklog.model.settings.config import TOPIC_SETTINGS
 from sparklog.model.settings.setting import render
+from sparklog.model.settings.settings_table import TOPIC_SETTINGS
 from sparklog.testing import InProcessCluster, Record
 
 Address = tuple[str, int]

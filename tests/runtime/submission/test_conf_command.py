@@ -6,7 +6,8 @@ import pytest
 
 from sparklog.cli.command import DONE, build_parser
 from sparklog.model.errors import SparklogError
-from sparklog.model.settings.config import BROKER_SETTINGS, check_broker_settings
+from sparklog.model.settings.config import check_broker_settings
+from sparklog.model.settings.settings_table import BROKER_SETTINGS
 from sparklog_runtime.settings.conf_files import CONF_FILES, cluster_spark_conf, spark_log_options
 from sparklog_runtime.settings.properties import parse_properties, parse_spark_properties, read_properties
 from sparklog_runtime.settings.settings_check import settings_problems

@@ -9,15 +9,15 @@ from typing import Final
 
 from sparklog.broker.handlers.configs.levels import BrokerLevels, Levels, default_of, is_sensitive, type_of
 from sparklog.model.kafka_numbers import ConfigSource
-from sparklog.model.settings.config import (
+from sparklog.model.settings.config import BrokerConfig
+from sparklog.model.settings.kafka_names import KAFKA_DYNAMIC_PROPERTIES
+from sparklog.model.settings.setting import Setting, render
+from sparklog.model.settings.settings_table import (
     BROKER_SETTINGS,
     DYNAMIC_BROKER_SETTINGS,
     IDENTITY_SETTINGS,
     TOPIC_SETTINGS,
-    BrokerConfig,
 )
-from sparklog.model.settings.kafka_names import KAFKA_DYNAMIC_PROPERTIES
-from sparklog.model.settings.setting import Setting, render
 from sparklog.wire.messages.admin.describe_configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsSynonym,

@@ -16,9 +16,10 @@ from itertools import dropwhile
 from typing import Final
 
 from sparklog.model.kafka_numbers import ConfigSource, ConfigType
-from sparklog.model.settings.config import BROKER_SETTINGS, BrokerConfig, DynamicConfigs
+from sparklog.model.settings.config import BrokerConfig, DynamicConfigs
 from sparklog.model.settings.kafka_names import KAFKA_BROKER_TYPES, KAFKA_TOPIC_TYPES, is_secret
 from sparklog.model.settings.setting import Kind, Setting, render
+from sparklog.model.settings.settings_table import BROKER_SETTINGS
 from sparklog.model.settings.synonyms import WITHOUT_DEFAULT, names_described_with
 from sparklog.wire.messages.admin.describe_configs import DescribeConfigsSynonym
 

@@ -29,7 +29,7 @@ from sparklog.client.settings import (
 )
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
 from sparklog.model.kafka_numbers import ConfigSource
-from sparklog.model.settings.config import IDENTITY_SETTINGS
+from sparklog.model.settings.settings_table import IDENTITY_SETTINGS
 
 EXAMPLES = (
     "sparklog configs describe --topic events --root /tmp/sparklog",

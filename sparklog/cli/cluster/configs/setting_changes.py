@@ -9,14 +9,13 @@ from sparklog.cli.progress import say
 from sparklog.client.settings import DescribedSetting, Settings
 from sparklog.model.kafka_numbers import ConfigSource
 from sparklog.model.settings.config import (
-    BROKER_SETTINGS,
-    TOPIC_SETTINGS,
     check_broker_settings,
     check_topic_settings,
     nearest_broker_setting,
     nearest_topic_setting,
 )
 from sparklog.model.settings.kafka_names import KAFKA_BROKER_PROPERTIES, KAFKA_TOPIC_PROPERTIES
+from sparklog.model.settings.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
 
 Change = Mapping[str, str | None]
 """New values by name; None removes the value, so that the next lower level applies."""

@@ -33,8 +33,8 @@ from sparklog.core.controller.steps import ApplyConfigs, Decision
 from sparklog.core.controller.topics.config_checks import check_change, check_form, with_forced_settings
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE
-from sparklog.model.settings.config import BROKER_SETTINGS, TOPIC_SETTINGS
 from sparklog.model.settings.setting import Setting
+from sparklog.model.settings.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
 from sparklog.model.zookeeper import ANY_VERSION, Create, Operation, SetData
 
 RESOURCES_MAX: Final = 1_000

@@ -15,18 +15,17 @@ from sparklog.core.controller.state.znodes import encode_configs
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
 from sparklog.model.internal_topics import INTERNAL_TOPICS
 from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE
-from sparklog.model.settings.config import (
-    BROKER_SETTINGS,
-    CLUSTER_WIDE_SETTINGS,
-    DYNAMIC_BROKER_SETTINGS,
-    check_broker_settings,
-    check_topic_settings,
-)
+from sparklog.model.settings.config import check_broker_settings, check_topic_settings
 from sparklog.model.settings.kafka_names import (
     KAFKA_BROKER_PROPERTIES,
     KAFKA_DYNAMIC_PROPERTIES,
     is_secret,
     without_listener,
+)
+from sparklog.model.settings.settings_table import (
+    BROKER_SETTINGS,
+    CLUSTER_WIDE_SETTINGS,
+    DYNAMIC_BROKER_SETTINGS,
 )
 
 
