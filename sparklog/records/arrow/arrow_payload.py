@@ -2,7 +2,7 @@
 
 The envelope is followed by our header (``header``) and then by the Arrow message, whose buffers may be
 compressed one by one. The codec bits of the envelope's attributes are 0. The batch does not contain the
-schema; schema id 0 means untyped topics, with the columns below. Columns without information are absent: the
+schema; schema id 0 means untyped topics (``columns``). Columns without information are absent: the
 key column if no row has a key, the timestamp column if all rows have the base timestamp.
 
 Bytes from the network are checked before pyarrow reads them: header CRC, directory, the message's layout, and
@@ -18,15 +18,18 @@ import pyarrow as pa
 from crc32c import crc32c
 
 from sparklog.model.errors import CorruptBatch
-from sparklog.records.arrow.header import (
-    NO_COLUMN,
-    UNTYPED_SCHEMA,
-    ArrowHeader,
-    ColumnEntry,
-    check_message,
-    parse_arrow_header,
+from sparklog.records.arrow.columns import (
+    HEADERS_COLUMN,
+    KEY_COLUMN,
+    TIMESTAMP_COLUMN,
+    UNTYPED,
+    VALUE_COLUMN,
+    WIRE_TIMESTAMP,
+    ArrowSchema,
 )
-from sparklog.records.arrow.layout import PREFIX, IpcLayout, parse_layout, uncompressed_bytes
+from sparklog.records.arrow.directory import check_layout, directory_of
+from sparklog.records.arrow.header import NO_COLUMN, ArrowHeader, check_message, parse_arrow_header
+from sparklog.records.arrow.layout import PREFIX, parse_layout, uncompressed_bytes
 from sparklog.records.bridge import nulls_of, numbers, values_of
 from sparklog.records.codecs import DECOMPRESSED_BYTES_MAX
 from sparklog.records.envelope import (
@@ -49,30 +52,6 @@ from sparklog.records.row_columns import (
     normalise,
     row_batch,
 )
-
-KEY_COLUMN: Final = 1
-VALUE_COLUMN: Final = 2
-TIMESTAMP_COLUMN: Final = 3
-HEADERS_COLUMN: Final = 4
-
-WIRE_TIMESTAMP: Final = pa.timestamp("ms", tz="UTC")
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """A column of schema 0, with the number of nodes and buffers of its type in an Arrow message."""
-
-    field: pa.Field
-    node_count: int
-    buffer_count: int
-
-
-UNTYPED_COLUMNS: Final = {
-    KEY_COLUMN: _Column(pa.field("key", pa.binary()), 1, 3),
-    VALUE_COLUMN: _Column(pa.field("value", pa.binary()), 1, 3),
-    TIMESTAMP_COLUMN: _Column(pa.field("timestamp", WIRE_TIMESTAMP), 1, 2),
-    HEADERS_COLUMN: _Column(pa.field("headers", HEADERS_TYPE), 4, 9),
-}
 
 _IPC_COMPRESSION: Final = {Compression.NONE: None, Compression.LZ4: "lz4", Compression.ZSTD: "zstd"}
 
@@ -144,7 +123,11 @@ class ArrowPayload:
 
 
 def payload_pieces(
-    rows: RowColumns, base_timestamp_ms: int, compression: Compression, offset_deltas: Int64s | None = None
+    rows: RowColumns,
+    base_timestamp_ms: int,
+    compression: Compression,
+    offset_deltas: Int64s | None = None,
+    schema: ArrowSchema = UNTYPED,
 ) -> tuple[bytes, memoryview]:
     """Our header and the Arrow message, separate, so that the batch is built with one copy."""
     columns = {
@@ -154,18 +137,18 @@ def payload_pieces(
         HEADERS_COLUMN: rows.headers,
     }
     present = {number: column for number, column in columns.items() if column is not None}
-    schema = pa.schema([UNTYPED_COLUMNS[number].field for number in present])
-    message = serialise(pa.RecordBatch.from_arrays(list(present.values()), schema=schema), compression)
+    batch = pa.RecordBatch.from_arrays(list(present.values()), schema=schema.of_columns(list(present)))
+    message = serialise(batch, compression)
     layout = parse_layout(message)
     header = ArrowHeader(
-        schema_id=UNTYPED_SCHEMA,
+        schema_id=schema.schema_id,
         row_count=rows.row_count,
         key_column=KEY_COLUMN if KEY_COLUMN in present else NO_COLUMN,
         timestamp_column=TIMESTAMP_COLUMN if TIMESTAMP_COLUMN in present else NO_COLUMN,
         metadata_length=layout.metadata_length,
         body_length=layout.body_length,
         metadata_crc=crc32c(message[: layout.metadata_length]),
-        columns=_directory(list(present), layout, message[layout.metadata_length :]),
+        columns=directory_of(schema, list(present), layout, message[layout.metadata_length :]),
         offset_deltas=offset_deltas,
     )
     return header.pack(), message[: layout.size_bytes]
@@ -193,33 +176,7 @@ def serialise(batch: pa.RecordBatch, compression: Compression) -> memoryview:
     return stream[schema_message_length:]
 
 
-def _directory(numbers: list[int], layout: IpcLayout, body: memoryview) -> tuple[ColumnEntry, ...]:
-    entries: list[ColumnEntry] = []
-    lengths = uncompressed_bytes(body, layout)
-    node = buffer = start = 0
-    for number in numbers:
-        column = UNTYPED_COLUMNS[number]
-        last_buffer = buffer + column.buffer_count
-        end = layout.buffers[last_buffer].offset if last_buffer < len(layout.buffers) else layout.body_length
-        entries.append(
-            ColumnEntry(
-                column_id=number,
-                offset=start,
-                length=end - start,
-                crc=crc32c(body[start:end]),
-                null_count=layout.nodes[node].null_count,
-                first_node=node,
-                node_count=column.node_count,
-                first_buffer=buffer,
-                buffer_count=column.buffer_count,
-                uncompressed_length=sum(lengths[buffer:last_buffer]),
-            )
-        )
-        node, buffer, start = node + column.node_count, last_buffer, end
-    return tuple(entries)
-
-
-def read_rows(batch: Bytes, header: BatchHeader) -> ArrowRows:
+def read_rows(batch: Bytes, header: BatchHeader, schema: ArrowSchema = UNTYPED) -> ArrowRows:
     """The columns of an arrow batch, fully checked; CorruptBatch if anything is wrong."""
     if len(batch) < header.size_bytes:
         raise CorruptBatch(f"{len(batch)} bytes are less than the batch's {header.size_bytes}")
@@ -227,7 +184,7 @@ def read_rows(batch: Bytes, header: BatchHeader) -> ArrowRows:
         raise CorruptBatch(f"an arrow batch cannot have attributes {header.attributes:#06x}")
     payload = memoryview(batch)[ENVELOPE_BYTES : header.size_bytes]
     ours = parse_arrow_header(payload)
-    columns = _read_columns(payload, ours, header)
+    columns = _read_columns(payload, ours, header, schema)
     timestamp = columns.get(TIMESTAMP_COLUMN)
     return ArrowRows(
         key=columns.get(KEY_COLUMN),
@@ -238,55 +195,25 @@ def read_rows(batch: Bytes, header: BatchHeader) -> ArrowRows:
     )
 
 
-def _read_columns(payload: memoryview, ours: ArrowHeader, header: BatchHeader) -> dict[int, Any]:
-    schema = _schema_of(ours)
+def _read_columns(
+    payload: memoryview, ours: ArrowHeader, header: BatchHeader, schema: ArrowSchema
+) -> dict[int, Any]:
+    present = [column.column_id for column in ours.columns]
+    schema.check(ours.schema_id, present)
     message = payload[ours.header_length :]
     check_message(message, ours)
     layout = parse_layout(message)
-    _check_layout(layout, ours, header)
+    check_layout(schema, layout, ours, header)
     if sum(uncompressed_bytes(message[layout.metadata_length :], layout)) > DECOMPRESSED_BYTES_MAX:
         raise CorruptBatch(f"an arrow payload decompresses to more than {DECOMPRESSED_BYTES_MAX} bytes")
     try:
-        rows = pa.ipc.read_record_batch(_aligned(message), schema)
+        rows = pa.ipc.read_record_batch(_aligned(message), schema.of_columns(present))
         rows.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise CorruptBatch(f"the Arrow message cannot be read: {error}") from None
-    columns = {entry.column_id: array for entry, array in zip(ours.columns, rows.columns, strict=True)}
+    columns = dict(zip(present, rows.columns, strict=True))
     _check_headers(columns.get(HEADERS_COLUMN))
     return columns
-
-
-def _schema_of(ours: ArrowHeader) -> pa.Schema:
-    numbers = [column.column_id for column in ours.columns]
-    if ours.schema_id != UNTYPED_SCHEMA:
-        raise CorruptBatch(f"schema {ours.schema_id} is unknown to this release; a newer one may read it")
-    if VALUE_COLUMN not in numbers or numbers != sorted(set(numbers) & UNTYPED_COLUMNS.keys()):
-        raise CorruptBatch(f"columns {numbers} are not those of an untyped topic")
-    return pa.schema([UNTYPED_COLUMNS[number].field for number in numbers])
-
-
-def _check_layout(layout: IpcLayout, ours: ArrowHeader, header: BatchHeader) -> None:
-    """CorruptBatch unless header, message and envelope agree, and each buffer is in its column's region."""
-    counts = {header.record_count, ours.row_count, layout.row_count}
-    if len(counts) > 1:
-        raise CorruptBatch(
-            f"{header.record_count} records in the envelope, {ours.row_count} in the arrow header, "
-            f"{layout.row_count} in the Arrow message"
-        )
-    if (layout.metadata_length, layout.body_length) != (ours.metadata_length, ours.body_length):
-        raise CorruptBatch(f"the Arrow message has {layout.size_bytes} bytes; its header says otherwise")
-    node = buffer = 0
-    for entry in ours.columns:
-        column = UNTYPED_COLUMNS[entry.column_id]
-        expected = (node, column.node_count, buffer, column.buffer_count)
-        if (entry.first_node, entry.node_count, entry.first_buffer, entry.buffer_count) != expected:
-            raise CorruptBatch(f"column {entry.column_id} has wrong nodes or buffers; expected {expected}")
-        node, buffer = node + column.node_count, buffer + column.buffer_count
-        for offset, length in layout.buffers[buffer - column.buffer_count : buffer]:
-            if length and not entry.offset <= offset <= offset + length <= entry.offset + entry.length:
-                raise CorruptBatch(f"a buffer of column {entry.column_id} at {offset} is outside its region")
-    if (len(layout.nodes), len(layout.buffers)) != (node, buffer):
-        raise CorruptBatch(f"{len(layout.nodes)} nodes, {len(layout.buffers)} buffers; not {node}, {buffer}")
 
 
 def _aligned(message: memoryview) -> pa.Buffer:

@@ -13,15 +13,14 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparklog.records.arrow.arrow_payload import (
+from sparklog.records.arrow.arrow_payload import read_rows, serialise
+from sparklog.records.arrow.columns import (
     HEADERS_COLUMN,
     KEY_COLUMN,
     TIMESTAMP_COLUMN,
-    UNTYPED_COLUMNS,
+    UNTYPED,
     VALUE_COLUMN,
     WIRE_TIMESTAMP,
-    read_rows,
-    serialise,
 )
 from sparklog.records.arrow.header import parse_arrow_header
 from sparklog.records.arrow.layout import IpcLayout, Node, Region, parse_layout
@@ -33,9 +32,7 @@ from sparklog.records.row_columns import Int64s
 
 OFFSET_COLUMN: Final = 0
 FILE_COLUMNS: Final = (OFFSET_COLUMN, TIMESTAMP_COLUMN, KEY_COLUMN, VALUE_COLUMN, HEADERS_COLUMN)
-FILE_SCHEMA: Final = pa.schema(
-    [pa.field("offset", pa.int64()), *(UNTYPED_COLUMNS[number].field for number in FILE_COLUMNS[1:])]
-)
+FILE_SCHEMA: Final = pa.schema([pa.field("offset", pa.int64()), *UNTYPED.of_columns(FILE_COLUMNS[1:])])
 _EMPTY: Final = Region(0, 0)
 _UNCOMPRESSED: Final = -1
 _LENGTH: Final = Struct("<q")

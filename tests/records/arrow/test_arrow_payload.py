@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.arrow import arrow_payload
-from sparklog.records.arrow.arrow_payload import ArrowPayload, payload_pieces
+from sparklog.records.arrow.arrow_payload import ArrowPayload, payload_pieces, read_rows
+from sparklog.records.arrow.columns import UNTYPED, VALUE_COLUMN, WIRE_TIMESTAMP, ArrowSchema
+from sparklog.records.arrow.directory import directory_of
 from sparklog.records.arrow.header import ENTRY, FIXED, parse_arrow_header
 from sparklog.records.envelope import (
     ARROW_BIT,
@@ -135,9 +137,7 @@ def test_rows_without_a_timestamp_have_the_time_of_writing_and_no_column():
     batch = PAYLOAD.from_columns(EXAMPLE.select(["value"]), now_ms=NOW_MS)
     header = parse_header(batch)
     assert (header.base_timestamp_ms, header.max_timestamp_ms) == (NOW_MS, NOW_MS)
-    assert [column.column_id for column in parse_arrow_header(batch[61:]).columns] == [
-        arrow_payload.VALUE_COLUMN
-    ]
+    assert [column.column_id for column in parse_arrow_header(batch[61:]).columns] == [VALUE_COLUMN]
     assert {row["timestamp"] for row in seen(batch)} == {NOW_MS}
 
 
@@ -367,7 +367,7 @@ def test_headers_without_keys_are_refused():
 
 def test_null_timestamps_are_refused():
     batch = pa.RecordBatch.from_arrays(
-        [EXAMPLE.column("value"), pa.array([None] + [1] * 8, arrow_payload.WIRE_TIMESTAMP)],
+        [EXAMPLE.column("value"), pa.array([None] + [1] * 8, WIRE_TIMESTAMP)],
         ["value", "timestamp"],
     )
     message = memoryview(batch.serialize())
@@ -380,7 +380,15 @@ def test_null_timestamps_are_refused():
         metadata_length=layout.metadata_length,
         body_length=layout.body_length,
         metadata_crc=crc32c(message[: layout.metadata_length]),
-        columns=arrow_payload._directory([2, 3], layout, message[layout.metadata_length :]),
+        columns=directory_of(UNTYPED, [2, 3], layout, message[layout.metadata_length :]),
         offset_deltas=None,
     )
     refuse(wrapped(header.pack() + bytes(message)), "have no timestamp")
+
+
+def test_a_batch_is_read_with_the_schema_that_it_was_written_with_and_no_other():
+    other = ArrowSchema(7, UNTYPED.columns)
+    pieces = payload_pieces(normalise(EXAMPLE, 0), 0, Compression.NONE, schema=other)
+    batch = wrapped(b"".join(pieces))
+    assert read_rows(batch, parse_header(batch), other).value.equals(EXAMPLE.column("value"))
+    refuse(batch, "schema 7 is unknown")

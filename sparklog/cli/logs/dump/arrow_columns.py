@@ -7,7 +7,7 @@ from typing import Any, Final
 from crc32c import crc32c
 
 from sparklog.cli.logs.dump.rows import COLUMN_INDENT, truth
-from sparklog.records.arrow.arrow_payload import HEADERS_COLUMN, KEY_COLUMN, TIMESTAMP_COLUMN, VALUE_COLUMN
+from sparklog.records.arrow.columns import HEADERS_COLUMN, KEY_COLUMN, TIMESTAMP_COLUMN, VALUE_COLUMN
 from sparklog.records.arrow.header import UNTYPED_SCHEMA, ArrowHeader, ColumnEntry
 
 NAMES: Final = {
