@@ -23,14 +23,13 @@ from sparklog.client.metadata.cluster_metadata import (
     KnownCoordinators,
     KnownLeader,
     TopicMetadata,
-    metadata_of,
 )
+from sparklog.client.metadata.held_metadata import HeldMetadata
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.time import Clock
 from sparklog.network.clock import SystemClock
 from sparklog.network.connection import Connection
-from sparklog.wire.messages.discovery.metadata import MetadataRequest, MetadataRequestTopic
 
 T = TypeVar("T")
 Answer = tuple[ErrorCode, T | None]
@@ -70,17 +69,14 @@ class ClusterClient:
         self.retry_timeout_ms = retry_timeout_ms
         self.clock: Clock = clock or SystemClock()
         self._bootstrap = parse_bootstrap_servers(bootstrap_servers)
-        self._metadata_max_age_ms = metadata_max_age_ms
-        self._auto_create_topics = auto_create_topics
         self._pool = ConnectionPool(connect or self._connect, self.clock)
         self._tell = tell
         self._closed = threading.Event()
-        self._lock = threading.Lock()  # over the three fields below; held for a few lines
         self.coordinators: Final = KnownCoordinators()
-        self._metadata = ClusterMetadata()
-        self._known_topics: set[str] = set()
+        self._held = HeldMetadata(
+            self.clock, self._call_any, max_age_ms=metadata_max_age_ms, auto_create_topics=auto_create_topics
+        )
         self._preferred: Endpoint | None = None  # the last broker that answered a call to any
-        self._refreshing = threading.Lock()  # held during a refresh, so that those who need one share it
 
     def __enter__(self) -> "ClusterClient":
         return self
@@ -99,7 +95,7 @@ class ClusterClient:
         Each broker gets only a share of the time, so that a silent broker does not use up all of it.
         """
         share_ms = max(1, timeout_ms // (2 * len(self._bootstrap)))
-        self._fetch_metadata([], self.deadline(timeout_ms), share_ms)
+        self._held.fetch([], self.deadline(timeout_ms), share_ms)
 
     # Metadata.
 
@@ -110,11 +106,7 @@ class ClusterClient:
 
         An unknown topic is included with its error code. ``max_age_ms=0`` always requests new metadata.
         """
-        age_max_ms = self._metadata_max_age_ms if max_age_ms is None else max_age_ms
-        cached = self._metadata
-        if topics is not None and age_max_ms > 0 and self._is_fresh(cached, topics, age_max_ms):
-            return cached
-        return self._fetch_metadata(topics, self.deadline())
+        return self._held.fresh(topics, max_age_ms) or self._held.fetch(topics, self.deadline())
 
     def topic(self, name: str, *, timeout_ms: int = NEW_TOPIC_WAIT_MS) -> TopicMetadata:
         """An existing topic with all its partitions; KafkaError if there is no such topic.
@@ -129,19 +121,17 @@ class ClusterClient:
             if not code.retriable:
                 raise self._topic_error(code, name)
             backoff.pause(partial(self._topic_error, code, name))
-            topic = self._fetch_metadata([name], self.deadline()).topics.get(name)
+            topic = self._held.fetch([name], self.deadline()).topics.get(name)
         return topic
 
     @property
     def latest_metadata(self) -> ClusterMetadata:
         """The metadata that we have, however old; sends no request."""
-        return self._metadata
+        return self._held.latest
 
     def refresh(self, topics: Sequence[str], seen: ClusterMetadata, deadline: Deadline) -> ClusterMetadata:
         """Metadata newer than ``seen``, which is stale; threads that refresh at once share a request."""
-        with self._refreshing:
-            current = self._metadata
-            return current if current is not seen else self._fetch_metadata(topics, deadline)
+        return self._held.refresh(topics, seen, deadline)
 
     # Calls.
 
@@ -189,7 +179,7 @@ class ClusterClient:
         """One broker's answer, asked once; OSError if it is not reached, KafkaError if it is unknown."""
         deadline = self.deadline(timeout_ms)
         known = BrokerId(broker_id)
-        broker = self._metadata.brokers.get(known) or self.metadata([], max_age_ms=0).brokers.get(known)
+        broker = self._held.latest.brokers.get(known) or self.metadata([], max_age_ms=0).brokers.get(known)
         if broker is None:
             raise KafkaError(
                 ErrorCode.broker_not_available, f"broker {broker_id} is not alive in {self.bootstrap_servers}"
@@ -251,7 +241,7 @@ class ClusterClient:
         backoff = Backoff(deadline, self._closed)
         results: dict[TopicPartition, T] = {}
         open_partitions = list(dict.fromkeys(topic_partitions))
-        seen = self.metadata(_topics_of(open_partitions)) if open_partitions else self._metadata
+        seen = self.metadata(_topics_of(open_partitions)) if open_partitions else self._held.latest
         while open_partitions:
             answers = self.ask_leaders(open_partitions, seen, build, read, deadline)
             obstacles: dict[TopicPartition, ErrorCode] = {}
@@ -295,7 +285,7 @@ class ClusterClient:
     def endpoints(self) -> list[Endpoint]:
         """Brokers to try, the last one that answered first, those of ``bootstrap.servers`` last."""
         preferred = [self._preferred] if self._preferred else []
-        live = [Endpoint(broker.host, broker.port) for broker in self._metadata.brokers.values()]
+        live = [Endpoint(broker.host, broker.port) for broker in self._held.latest.brokers.values()]
         return list(dict.fromkeys([*preferred, *live, *self._bootstrap]))
 
     def borrow(self, endpoint: Endpoint, deadline: Deadline) -> BrokerConnection:
@@ -414,35 +404,10 @@ class ClusterClient:
 
     def _prefer_another(self) -> None:
         """Ask another broker the next time, if there is one."""
-        with self._lock:
-            brokers = dict(self._metadata.brokers)
-        endpoints = [Endpoint(broker.host, broker.port) for broker in brokers.values()] or [*self._bootstrap]
+        brokers = self._held.latest.brokers.values()
+        endpoints = [Endpoint(broker.host, broker.port) for broker in brokers] or [*self._bootstrap]
         at = endpoints.index(self._preferred) if self._preferred in endpoints else -1
         self._preferred = endpoints[(at + 1) % len(endpoints)]
-
-    def _is_fresh(self, cached: ClusterMetadata, topics: Sequence[str], age_max_ms: int) -> bool:
-        known = (cached.topics.get(name) for name in topics)
-        return (
-            bool(cached.brokers)
-            and self.clock.monotonic_ms() - cached.fetched_ms <= age_max_ms
-            and all(topic is not None and topic.error_code is ErrorCode.none for topic in known)
-        )
-
-    def _fetch_metadata(
-        self, topics: Sequence[str] | None, deadline: Deadline, share_ms: int | None = None
-    ) -> ClusterMetadata:
-        request = MetadataRequest(
-            topics=None if topics is None else [MetadataRequestTopic(name=name) for name in topics],
-            allow_auto_topic_creation=self._auto_create_topics,
-        )
-        response = self._call_any(request, deadline, share_ms)
-        answer = metadata_of(response, self.clock.monotonic_ms())
-        with self._lock:
-            self._metadata = self._metadata.updated(answer, is_complete=topics is None)
-            self._known_topics.update(
-                name for name, topic in answer.topics.items() if topic.error_code is ErrorCode.none
-            )
-            return self._metadata
 
     def _raise_if_hopeless(
         self, obstacles: Mapping[TopicPartition, ErrorCode], new_topic_deadline: Deadline
@@ -452,14 +417,14 @@ class ClusterClient:
                 raise KafkaError(code, f"{topic_partition} at {self.bootstrap_servers}")
             if code not in _UNKNOWN or not new_topic_deadline.is_over:
                 continue
-            topic = self._metadata.topics.get(topic_partition.topic)
+            topic = self._held.latest.topics.get(topic_partition.topic)
             if topic is not None and topic.partitions and topic_partition.partition not in topic.partitions:
                 raise KafkaError(
                     code,
                     f"topic {topic_partition.topic!r} has {len(topic.partitions)} partitions, "
                     f"but none {topic_partition.partition}",
                 )
-            if topic_partition.topic not in self._known_topics:
+            if not self._held.has_known(topic_partition.topic):
                 raise self._topic_error(code, topic_partition.topic)
 
     def _topic_error(self, code: ErrorCode, name: str) -> KafkaError:
