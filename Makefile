@@ -13,9 +13,9 @@ OLDER_TESTS := tests/datasource tests/runtime/test_data_jobs.py
 OLDER_SAMPLE := tests/datasource/test_spark_roundtrip.py
 OLDER_SAMPLE_NAMES := "come_back or told_apart or decide or overwritten or new_thread"
 
-# Most tests wait for something, so three processes share two cores well. Files begin in the order of tests/conftest.py, long
+# Most tests wait for something, so four processes share two cores well. Files begin in the order of tests/conftest.py, long
 # rooms first; by default those with the most tests would begin, and the longest would run last, beside nothing.
-TEST_PROCESSES := 3
+TEST_PROCESSES := 4
 IN_PROCESSES := -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder
 
 # Alone, because it has a process on each CPU by itself.
