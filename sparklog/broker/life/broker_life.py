@@ -122,10 +122,11 @@ class BrokerLife:
         """The first failure; it stays. Guarded by ``guard``."""
         self.error: Exception | None = None
         """Why the start did not succeed."""
-        self.unreported: str | None = None
-        """The id of a suspect directory of which ZooKeeper does not know. Guarded by ``guard``."""
+        self.unreported: set[str] = set()
+        """Ids of suspect directories of which ZooKeeper does not know. Guarded by ``guard``."""
         self.has_stopped_cleanly = False
         """Whether the next start may trust the log directories as they are."""
+        self.has_ended = False
         self._broker_id = broker_id
         self._paths = log_dirs
         self._config = config
@@ -178,20 +179,28 @@ class BrokerLife:
         except Exception as error:  # noqa: BLE001 (kept for the owner, whatever it is; the end follows)
             self.error = error
         else:
+            logger.info("broker %s is up in epoch %d", self._broker, self.broker_epoch)
             on_started()
             while not self.is_ending:
                 yield Await(self._news)
-            yield from self._take_leave()
-        self._end()
+            try:
+                yield from self._take_leave()
+            except Exception:
+                logger.exception("broker %d ends without leave", self._broker_id)
+        self.end()
 
     # Start
 
     def _start(self) -> None:
         for step in (self._open, self._compose, self._listen, self._register, self._begin_chores):
+            self._refuse_if_ending()
             step()
-            if self.is_ending:
-                why = "a stop was asked for" if self.failure is None else self.failure.why
-                raise SparklogError(f"broker {self._broker_id} was stopped while it started: {why}")
+        self._refuse_if_ending()
+
+    def _refuse_if_ending(self) -> None:
+        if self.is_ending:
+            why = "a stop was asked for" if self.failure is None else self.failure.why
+            raise SparklogError(f"broker {self._broker_id} was stopped while it started: {why}")
 
     def _open(self) -> None:
         ports = self._ports
@@ -251,7 +260,10 @@ class BrokerLife:
 
     def _fail(self, failure: Failure) -> None:
         with self._guard:
-            self.unreported = failure.suspect or self.unreported
+            if self.has_ended:
+                return
+            if failure.suspect is not None:
+                self.unreported.add(failure.suspect)
             if self.failure is not None:
                 return
             self.failure = failure
@@ -289,10 +301,13 @@ class BrokerLife:
             self._news.give()
 
         self._ports.zookeeper_loops.start("suspect-directory", lambda: withdrawal(suspect, reported))
-        while self.unreported == suspect and self._stop is None:
+        while suspect in self.unreported and self._stop is None:
             yield Await(self._news)
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """All that ends, in order; ``run`` does this. For an owner whose driver gave the loop up."""
+        if self.has_ended:
+            return
         if self.body is not None:
             self.body.dispatcher.close()
         ports = self._ports
@@ -300,12 +315,13 @@ class BrokerLife:
             ports.stop_chores,
             ports.stop_loops,
             ports.stop_listening,
-            self._report_suspect,  # while the directories are locked
+            self._report_suspects,  # while the directories are locked
             self._close_logs,
-            self._report_suspect,  # also if the last disk failed only now
             ports.end_session,
         ):
             self._guarded(step)
+        with self._guard:
+            self.has_ended = True
 
     def _close_logs(self) -> None:
         if self._log_dirs is None:
@@ -315,24 +331,25 @@ class BrokerLife:
             if self.body is None:
                 self._log_dirs.close()
             else:
-                self.body.parts.chores.close(self.broker_epoch if is_clean else None)
-                self.has_stopped_cleanly = is_clean
+                self.has_stopped_cleanly = self.body.parts.chores.close(
+                    self.broker_epoch if is_clean else None
+                )
         except DirectoryFailed as failed:
+            logger.error("the logs are not closed as they should be: %s", failed)
             if failed.is_suspect:
                 with self._guard:
-                    self.unreported = str(failed.directory.uuid)
-            raise
+                    self.unreported.add(str(failed.directory.uuid))
+                self._report_suspects()
 
-    def _report_suspect(self) -> None:
-        if (suspect := self.unreported) is not None:
-            epoch = self.broker_epoch if self.broker_epoch >= 0 else None
+    def _report_suspects(self) -> None:
+        epoch = self.broker_epoch if self.broker_epoch >= 0 else None
+        for suspect in sorted(self.unreported):
             report_suspect(self._ports.zookeeper, self._broker_id, suspect, epoch)
             self._note_reported(suspect)
 
     def _note_reported(self, suspect: str) -> None:
         with self._guard:
-            if self.unreported == suspect:
-                self.unreported = None
+            self.unreported.discard(suspect)
 
     @staticmethod
     def _guarded(step: Callable[[], None]) -> None:
@@ -341,3 +358,5 @@ class BrokerLife:
             step()
         except (OSError, SparklogError) as error:
             logger.error("a step of stopping failed; going on with the next: %s", error)
+        except Exception:
+            logger.exception("a step of stopping failed; going on with the next")

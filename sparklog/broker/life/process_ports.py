@@ -8,6 +8,7 @@ import logging
 import secrets
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any, Final
 
 from sparklog.broker.coordination.metrics import coordinator_metrics
@@ -232,17 +233,19 @@ class ProcessPorts:
         logger.info("%s leads nothing any more that another replica could lead", self._name)
 
     def stop_chores(self) -> None:
-        while self._chores:
-            self._chores.pop()()
-        if self._store is not None:
-            self._store.close()
+        with ExitStack() as chores:  # a chore that cannot be ended keeps no other from ending
+            if self._store is not None:
+                chores.callback(self._store.close)
+            for end in self._chores:
+                chores.callback(end)
 
     def stop_loops(self) -> None:
-        self._link.close()
-        self.zookeeper_loops.close(JOIN_SECONDS)
-        for connections in self._connections:
-            connections.close()
-        self._loops.close()
+        with ExitStack() as ends:
+            ends.callback(self._loops.close)
+            for connections in self._connections:
+                ends.callback(connections.close)
+            ends.callback(self.zookeeper_loops.close, JOIN_SECONDS)
+            ends.callback(self._link.close)
 
     def stop_listening(self) -> None:
         if self._reactor is not None:

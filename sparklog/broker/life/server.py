@@ -14,6 +14,7 @@ from sparklog.broker.life.broker_life import BrokerLife
 from sparklog.broker.life.options import BrokerOptions
 from sparklog.broker.life.process_ports import ProcessPorts
 from sparklog.model.cluster_facts import Broker, Node
+from sparklog.model.errors import SparklogError
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.network.loop_threads import LoopDriver
 
@@ -95,6 +96,8 @@ class BrokerServer:
     def start(self) -> None:
         """Open the logs, listen, register. Raises SparklogError or OSError with the cause."""
         with self._start_lock:
+            if self.life.is_ending:
+                raise SparklogError(f"{self._name} was stopped before it started")
             self._thread.start()
         try:
             self._is_up_or_over.wait()
@@ -102,7 +105,7 @@ class BrokerServer:
             self.stop(clean=False)
             raise
         if (error := self.life.error) is not None:
-            self._stopped.wait()
+            self._join()
             raise error
 
     def stop(self, clean: bool = True) -> None:
@@ -110,10 +113,10 @@ class BrokerServer:
         self.life.stop(clean=clean)
         with self._start_lock:
             has_begun = self._thread.ident is not None
-        if not has_begun:
-            self.process.close()
-            self._stopped.set()
-        self._stopped.wait()
+            if not has_begun:
+                self.process.close()
+                self._stopped.set()
+        self._join()
 
     def wait_stopped(self, timeout_seconds: float | None = None) -> bool:
         """Whether the broker has stopped, by itself (``failure`` has the reason) or by ``stop``."""
@@ -122,10 +125,21 @@ class BrokerServer:
     def _live(self) -> None:
         try:
             LoopDriver(self.process.ask).drive(self.life.run(self._is_up_or_over.set))
-        finally:
+        except Exception:
+            logger.exception("%s ends by a bug", self._name)
+        try:
+            self.life.end()
             self.process.close()
+        finally:
             self._stopped.set()
             self._is_up_or_over.set()
+
+    def _join(self) -> None:
+        """Wait until the broker has stopped, and its thread as well."""
+        assert threading.current_thread() is not self._thread, f"{self._name} would wait for its own end"
+        self._stopped.wait()
+        if self._thread.ident is not None:
+            self._thread.join()
 
     def _report_recovery(self, text: str) -> None:
         logger.info("%s", text)

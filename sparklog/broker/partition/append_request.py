@@ -1,15 +1,14 @@
 """What a leader is asked to append."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sparklog.broker.partition.batches import Batches
 from sparklog.core.producers.verification import VerificationGuard
 from sparklog.model.append_origin import AppendOrigin
 
 
-@dataclass(frozen=True, slots=True)
-class AppendRequest:
-    """Validated ``batches`` that stand in ``records``."""
+class AppendRequest(NamedTuple):
+    """Validated ``batches`` that stand in ``records``. A named tuple: each produce makes one."""
 
     records: bytearray | memoryview
     """Stamped in place: base offset and leader epoch, which no CRC covers."""

@@ -5,7 +5,6 @@ of its members in every partition. Each is judged alone: one that is refused kee
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final, NamedTuple, Self
 
 from sparklog.broker.partition.append_request import AppendRequest
@@ -77,7 +76,7 @@ class AppendedMarkers(NamedTuple):
             elif not isinstance(together, Appended):
                 results.append(together)
             else:
-                results.append(replace(together, base_offset=offset))
+                results.append(together._replace(base_offset=offset))
                 offset += 1
         return results
 

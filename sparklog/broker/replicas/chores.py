@@ -84,8 +84,10 @@ class Chores:
             logger.exception("a checkpoint could not be written")
             self._failures.on_directory_failed(failed)
 
-    def close(self, clean_epoch: int | None) -> None:
-        """Close the logs; with ``clean_epoch`` flush them first and write the clean marker."""
+    def close(self, clean_epoch: int | None) -> bool:
+        """Close the logs; with ``clean_epoch`` flush them first and write the clean marker, unless a log
+        failed. Whether it was written.
+        """
         if clean_epoch is not None:
             for partition in self._table.partitions():
                 partition.log_guard.flush()
@@ -100,3 +102,4 @@ class Chores:
             partition.stop("the broker stops")
             partition.log_guard.deliver()
         self._log_dirs.close(clean_epoch)
+        return clean_epoch is not None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sparklog.broker.disks.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replicas.partition_table import PartitionTable
-from sparklog.model.ids import TopicId, TopicPartition
+from sparklog.model.ids import TopicId
 from sparklog.storage.log_directory import LogDirectory
 
 logger = logging.getLogger(__name__)
@@ -56,8 +56,8 @@ class LostDirectory:
     directory_uuid: str
     why: str
     is_suspect: bool
-    held: Sequence[TopicPartition]
-    """The partitions whose logs it has."""
+    partitions: Sequence[Partition]
+    """Those whose logs it has. Not their names: another topic's log may have the name before the report."""
     is_last: bool
     """Whether no other directory serves on, or none could note that this one is suspect: the broker stops."""
 
@@ -91,8 +91,9 @@ class DirectoryFailures:
             return LostDirectory(str(directory.uuid), why, is_suspect, (), is_last=True)
         if held is None:
             return None
+        partitions = [one for name in held if (one := self._table.get(name)) is not None]
         is_last = not self._log_dirs.is_any_online
-        return LostDirectory(str(directory.uuid), why, is_suspect, held, is_last)
+        return LostDirectory(str(directory.uuid), why, is_suspect, partitions, is_last)
 
     def report(self, lost: LostDirectory | None) -> None:
         """Take the directory's partitions offline, and report its replicas to the controller. If it was the
@@ -105,11 +106,9 @@ class DirectoryFailures:
             return
         if lost.is_suspect:
             self._listeners.on_suspect(lost.directory_uuid)
-        found = [self._table.get(one) for one in lost.held]
-        partitions = [one for one in found if one is not None]
-        for partition in partitions:
+        for partition in lost.partitions:
             partition.go_offline(lost.why)
-        self.report_replicas(partitions)
+        self.report_replicas(lost.partitions)
 
     def report_replicas(self, partitions: Sequence[Partition]) -> None:
         """Report replicas that serve nothing more, while the broker serves on."""

@@ -84,7 +84,7 @@ class Effects:
             case StopFetching():
                 self.fetchers.stop(partition)
             case BeganLeading() | CeasedLeading():
-                self.leadership.announce(partition.topic_partition, effect)
+                self._announce(partition, effect)
             case AskLeaderOffsets():
                 self.fetchers.ask_leader_offsets(partition)
             case BackOff(error):
@@ -95,3 +95,9 @@ class Effects:
                 partition.check_log(offset)
             case HandOver():
                 self.failures.report_replicas([partition])
+
+    def _announce(self, partition: Partition, effect: BeganLeading | CeasedLeading) -> None:
+        name = partition.topic_partition
+        if isinstance(effect, BeganLeading) and self.table.get(name) is not partition:
+            return  # deleted since; another topic's partition of that name may lead
+        self.leadership.announce(name, effect)

@@ -86,7 +86,7 @@ class ReplicaLogs:
 
     def may_be_offline(self, partition: Partition) -> bool:
         """Whether the log cannot be deleted now, because its directory is offline."""
-        return partition.is_offline and not self._log_dirs.is_online(partition.topic_partition)
+        return not self._log_dirs.is_online(partition.topic_partition)
 
     def make_way(self, topics: dict[str, TopicId], due: RoleEffects) -> None:
         """As ``Roles.make_way``."""

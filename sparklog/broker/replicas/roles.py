@@ -205,6 +205,13 @@ class Roles:
         finally:
             for effect in due:
                 if isinstance(effect, LostDirectory):
-                    self._failures.report(effect)
+                    self._report(effect)
                 else:
                     effect.log_guard.deliver()
+
+    def _report(self, lost: LostDirectory) -> None:
+        """A report that fails must not keep back the effects of roles that were taken."""
+        try:
+            self._failures.report(lost)
+        except Exception:
+            logger.exception("log directory %s failed, and it was not reported", lost.directory_uuid)

@@ -121,15 +121,17 @@ class FetchPurgatory:
         finish: Callable[[Mapping[int, HistoryFound]], None],
     ) -> bool:
         """As ``HistoryFetches.find``; False at a broker without a remote store, which never finishes."""
-        if self.history is None:
+        history = self.history  # it goes when the broker stops
+        if history is None:
             return False
-        self.history.find(times, wait_max_ms, finish)
+        history.find(times, wait_max_ms, finish)
         return True
 
     def _ask_history(self, wanted: Wanted, limits: FetchLimits, results: Results, answer: Answer) -> bool:
         """Answer with records that only the remote store has, once it gives them; False if there are none."""
         ranges = ranges_of([results[topic_partition] for topic_partition, *_ in wanted], limits.bytes_max)
-        if self.history is None or not ranges:
+        history = self.history  # it goes when the broker stops
+        if history is None or not ranges:
             return False
 
         def answer_with(arrived: Mapping[int, HistoryRead]) -> None:
@@ -143,7 +145,7 @@ class FetchPurgatory:
             else:
                 answer(results)
 
-        self.history.ask(ranges, answer_with)
+        history.ask(ranges, answer_with)
         return True
 
     def wake(self, token: int) -> None:

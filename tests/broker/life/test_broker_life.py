@@ -65,11 +65,12 @@ class FakeBroker:
         on_reported()
         yield from ()
 
-    def close_logs(self, clean_epoch) -> None:
+    def close_logs(self, clean_epoch) -> bool:
         self.clean_epochs.append(clean_epoch)
         self.step("close logs")
         if self.close_error is not None:
             raise self.close_error
+        return clean_epoch is not None
 
     def close(self) -> None:
         self.step("close directories")
@@ -166,7 +167,7 @@ def test_a_suspect_disk_is_reported_before_loops_and_session_end(broker, up) -> 
     assert go_on(up, question.signal.take()) is None
     assert broker.steps[1:3] == ["give up roles", "withdraw for a-directory"]
     assert broker.steps[-len(END) :] == END
-    assert broker.life.unreported is None
+    assert not broker.life.unreported
 
 
 def test_a_stop_ends_the_wait_for_a_report_and_reports_while_the_disk_is_locked(broker, up) -> None:
@@ -216,3 +217,42 @@ def test_a_step_of_the_end_that_fails_keeps_no_other_from_running(broker, up) ->
     broker.life.stop(clean=False)
     assert go_on(up, True) is None
     assert broker.steps == ["refuse requests", *END]
+
+
+@pytest.mark.parametrize("error", [OSError("no such socket"), RuntimeError("a bug")])
+@pytest.mark.parametrize("step", ["give up roles", "stop chores"])
+def test_a_failure_ends_in_order_also_where_a_step_of_it_fails(broker, up, step, error) -> None:
+    def fail() -> None:
+        raise error
+
+    broker.meanwhile[step] = fail
+    broker.life.fail("the disk")
+    assert go_on(up, True) is None
+    assert broker.steps[-len(END) :] == END
+
+
+def test_an_owner_whose_driver_gave_the_loop_up_ends_it_in_order_and_once(broker, up) -> None:
+    broker.life.stop(clean=True)
+    go_on(up, True)
+    up.close()
+    broker.life.end()
+    broker.life.end()
+    assert broker.steps == ["refuse requests", *END]
+
+
+def test_each_of_two_suspect_disks_is_reported(broker, up) -> None:
+    broker.life.fail("an fsync failed", "a-directory")
+    go_on(up, True)
+    broker.life.fail("another fsync failed", "another-directory")
+    broker.life.stop(clean=False)
+    assert go_on(up, True) is None
+    reports = [step for step in broker.steps if step.startswith("report")]
+    assert reports == ["report a-directory", "report another-directory"]
+    assert not broker.life.unreported
+
+
+def test_a_failure_after_the_end_is_none(broker, up) -> None:
+    broker.life.stop(clean=False)
+    assert go_on(up, True) is None
+    broker.life.lose_session("expired")
+    assert broker.life.failure is None

@@ -33,18 +33,19 @@ def _marked_clean_while_it_serves(switch: Switch) -> None:
 
 def _registers_before_recovery_is_over(switch: Switch) -> None:
     """A broker is there for its controller before it knows its logs: their recovery is left to a loop."""
-    late: list[Callable[[], None]] = []
+    late: dict[LogDirs, Callable[[], None]] = {}
 
     def load(original: Any) -> Any:
         def mutated(self: LogDirs, *arguments: Any) -> None:
-            late.append(lambda: original(self, *arguments))
+            late[self] = lambda: original(self, *arguments)
 
         return mutated
 
     def register(original: Any) -> Any:
         def mutated(self: BrokerLife) -> None:
             original(self)
-            recover = late.pop()
+            assert self._log_dirs is not None
+            recover = late.pop(self._log_dirs)
 
             def recover_late() -> Loop:
                 yield Pause(LATE_MS)
@@ -91,6 +92,7 @@ LIFE: Final[tuple[Mutant, ...]] = (
         10,
         _registers_before_recovery_is_over,
         Hunt(kinds=("kill broker",)),
+        is_quick=True,
     ),
     Mutant(
         "session-ends-before-the-report",
