@@ -88,6 +88,9 @@ class OneLogDirs:
     def logs(self):
         return dict(self.made)
 
+    def is_online(self, topic_partition):
+        return topic_partition in self.made
+
     def high_watermarks(self):
         return {}
 

@@ -15,6 +15,7 @@ from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.metadata.metadata_cache import FULL, MetadataCache
 from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.broker.ports import Ports
+from sparklog.broker.replicas.directory_failures import DiskListeners
 from sparklog.broker.replicas.replica_parts import ReplicaParts
 from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode, LogDirectoryError
@@ -60,8 +61,15 @@ class Broker:
         log_dirs.load(executor=None)
         ports = Ports(clock=self.clock, timer=None, executor=None, new_guard=threading.Lock)
         nobody = SimpleNamespace(start=lambda *_: None, stop=lambda *_: None, together=nullcontext)
+        self.lost = []
         self.parts = ReplicaParts.compose(
-            BrokerId(1), config, log_dirs, ports, fetchers=nobody, proposals=nobody
+            BrokerId(1),
+            config,
+            log_dirs,
+            ports,
+            fetchers=nobody,
+            proposals=nobody,
+            listeners=DiskListeners(on_replicas_lost=self.lost.extend),
         )
         self.replicas = self.parts.table
         self.parts.fence.broker_epoch = BrokerEpoch(10)
@@ -73,12 +81,12 @@ class Broker:
         self.parts.chores.close(None)
         self.start(*usable)
 
-    def lead(self, topic_id, epoch=0, *, is_new=False):
+    def lead(self, topic_id, epoch=0, *, is_new=False, partition=TP):
         replicas = (BrokerId(1),)
         state = PartitionState(
             leader=BrokerId(1), leader_epoch=LeaderEpoch(epoch), isr=replicas, replicas=replicas
         )
-        return self.parts.roles.become(TP, topic_id, state, {}, is_new=is_new)
+        return self.parts.roles.become(partition, topic_id, state, {}, is_new=is_new)
 
     def hear(self, *topics, controller_epoch=1, leader=2):
         """The controller names every topic, by id, and no role for this broker: all is at broker 2."""
@@ -193,6 +201,28 @@ def test_a_disk_that_cannot_set_the_other_log_aside_has_failed_and_the_wanted_on
     assert list(twice.parts.log_dirs.offline) == [str(twice.earlier)]
     assert twice.replicas.get(TP).is_leader
     assert (twice.names_in(twice.later), twice.names_in(twice.earlier)) == (["quakes-0"], ["quakes-0"])
+
+
+def test_a_disk_that_fails_while_logs_make_way_takes_no_log_of_the_later_topic_with_it(
+    tmp_path, clock, monkeypatch
+):
+    """By the time of the report the later topic's logs have the names of those that went offline."""
+    earlier, later, both = tmp_path / "one", tmp_path / "two", (TP, TopicPartition("quakes", 1))
+    broker = Broker(clock, earlier, later)
+    for folder, topic_id in ((earlier, EARLIER), (later, LATER)):
+        broker.restart(folder)
+        for name in both:
+            assert broker.lead(topic_id, is_new=True, partition=name) is ErrorCode.none
+    broker.restart()
+
+    def refuse(*_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(broker.directory, "set_aside_log", refuse)
+    broker.parts.roles.make_way({"quakes": LATER})
+    assert list(broker.parts.log_dirs.offline) == [str(earlier)]
+    assert {topic_id for topic_id, _ in broker.lost} == {EARLIER}
+    assert [broker.lead(LATER, epoch=1, partition=name) for name in both] == [ErrorCode.none] * 2
 
 
 def test_two_copies_of_one_log_are_refused_and_both_are_named(broker, tmp_path, clock):
