@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from sparklog.broker.life import registration
+from sparklog.broker.life import process_ports
 from sparklog.client.changes import ClusterChanges
 from sparklog.model.ids import TopicPartition
 from sparklog.testing import InProcessCluster
@@ -36,7 +36,7 @@ def cut_the_power(cluster, monkeypatch, *, kept):
         size = path.stat().st_size
         assert size % len(VALUES) == 0, "batches of different sizes"
         os.truncate(path, size // len(VALUES) * batches)
-    monkeypatch.setattr(registration, "read_boot_id", lambda: str(uuid.uuid4()))
+    monkeypatch.setattr(process_ports, "read_boot_id", lambda: str(uuid.uuid4()))
 
 
 def wait_for_reports(cluster, *brokers):
@@ -77,7 +77,7 @@ def test_a_single_replica_leads_again_and_tells_the_loss(tmp_path, monkeypatch):
         cluster.create_topic("t")
         cluster.produce("t", ["kept"])
         cluster.kill(1)
-        monkeypatch.setattr(registration, "read_boot_id", lambda: str(uuid.uuid4()))
+        monkeypatch.setattr(process_ports, "read_boot_id", lambda: str(uuid.uuid4()))
         cluster.revive(1)
         cluster.wait_for_leader("t")
         assert cluster.partitions("t")[0].lost_in_epoch > 0

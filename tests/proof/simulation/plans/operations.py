@@ -55,7 +55,9 @@ ALL_OPERATIONS: Final[tuple[OperationKind, ...]] = (
     *MINIMUM_KINDS,
     *UNCLEAN_KINDS,
     *SINGLE_KINDS,
+    "elect without store",
 )
+"""The last one is drawn with the store's troubles (``tier``)."""
 
 WITH_OPERATIONS: Final = 0.55
 """Share of the seeds in which administrators do something."""
