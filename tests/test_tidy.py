@@ -35,6 +35,7 @@ BANNED: Final = {
     r"\b[Ww]ho was told\b": "name the broker, controller or client, and the message",
     r"\bfetches_inside\b": "fetches in progress",
     r"\bsparklog simulate\b": "the simulation is not in the package: scripts/simulate",
+    r"^(?!logger: Final = )\S.* = logging\.getLogger\(__name__\)": "logger: Final = …, as everywhere",
 }
 """Words that must not come back, each with what to write instead."""
 

@@ -15,7 +15,7 @@ from sparklog_runtime.settings.settings_check import master_problem, zookeeper_p
 from sparklog_runtime.start.cluster_options import DEFAULT_PORT, ClusterOptions
 from sparklog_runtime.voice import Voice, say
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class _Command(Command):

@@ -11,7 +11,7 @@ import sys
 import threading
 from typing import Final, TextIO
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 READY: Final = "sparklog is ready"
 """How the ready line begins, and no other line of ours."""
@@ -60,7 +60,7 @@ def _write(stream: TextIO, line: str) -> None:
     try:
         print(line, file=stream, flush=True)
     except (OSError, ValueError) as error:
-        log.info("could not write a line (%s): %s", error, line)
+        logger.info("could not write a line (%s): %s", error, line)
         _discard(stream)
 
 

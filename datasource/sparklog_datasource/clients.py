@@ -17,7 +17,7 @@ _clients: Final[dict[ConnectionOptions, ClusterClient]] = {}
 _inherited: Final[list[ClusterClient]] = []
 """Kept from being collected: closing them would end the parent's connections."""
 _lock = threading.Lock()
-_logger: Final = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 def cluster_client(connection: ConnectionOptions) -> ClusterClient:
@@ -38,7 +38,7 @@ def cluster_client(connection: ConnectionOptions) -> ClusterClient:
 
 
 def _warn(line: str) -> None:
-    _logger.warning("%s", line)
+    logger.warning("%s", line)
 
 
 def _after_fork_in_child() -> None:

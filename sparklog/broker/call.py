@@ -14,7 +14,7 @@ from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.wire.codec import RequestHeader, encode_response
 from sparklog.wire.response_errors import errors_in
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 TIMEOUT_MAX_MS: Final = 3_600_000

@@ -6,10 +6,11 @@ the broker that keeps a setting, instead of reading it at each use, registers a 
 
 import logging
 from collections.abc import Callable
+from typing import Final
 
 from sparklog.model.settings.config import BrokerConfig, DynamicConfigs, check_dynamic_settings
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 SettingsListener = Callable[[BrokerConfig], None]
 """Called with all settings after some have changed."""

@@ -1,12 +1,13 @@
 """Notifies coordinators, which live with a leader, when partitions of this broker begin and cease to lead."""
 
 import logging
+from typing import Final
 
 from sparklog.broker.ports import LeadershipListener
 from sparklog.core.replication.actions import BeganLeading, CeasedLeading
 from sparklog.model.ids import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class LeadershipListeners:

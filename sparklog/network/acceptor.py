@@ -17,7 +17,7 @@ from typing import Final
 from sparklog.model.cluster_facts import host_port
 from sparklog.network.waker import Waker
 
-_logger: Final = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _QUEUE_LENGTH: Final = 512
 """Connections that may wait in the kernel to be accepted."""
@@ -124,12 +124,12 @@ class Acceptor:
             except OSError as error:
                 if error.errno in _EXHAUSTED:
                     self._pause_s = min(max(self._pause_s * 2, _PAUSE_FIRST_S), _PAUSE_MAX_S)
-                    _logger.warning(
+                    logger.warning(
                         "listener %s accepts nobody for %.2f s: %s; raise the limit of open files",
                         self._listener.name, self._pause_s, error,
                     )  # fmt: skip
                     return False
-                _logger.info(
+                logger.info(
                     "listener %s lost a connection before it was accepted: %s", self._listener.name, error
                 )
                 continue
@@ -143,7 +143,7 @@ class Acceptor:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         except OSError as error:  # it was reset already
-            _logger.debug("connection from %s is gone: %s", client_host, error)
+            logger.debug("connection from %s is gone: %s", client_host, error)
             sock.close()
             return
         self._welcome(sock, client_host)

@@ -47,7 +47,7 @@ from sparklog.network.outbound import OutboundParts
 from sparklog.network.reply_order import BeginsBeside, ReplyOrder, never_beside
 from sparklog.network.request_statistics import RequestStatistics
 
-_logger: Final = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 TURN_BYTES: Final = 4 * 1024 * 1024
 """After this many bytes of one reply the processor's other connections get their turn."""
@@ -329,7 +329,7 @@ class Channel:
     def log_broken_reply(self, error: OSError) -> None:
         """A peer that has gone is everyday; anything else is about a file that was being sent."""
         level = logging.INFO if isinstance(error, ConnectionError) else logging.ERROR
-        _logger.log(level, "%s is closed while its reply is written: %s", self, error)
+        logger.log(level, "%s is closed while its reply is written: %s", self, error)
 
     # What the thread calls that owns the receiving half: the processor, or the one that has just replied.
 
@@ -338,7 +338,7 @@ class Channel:
         try:
             frame = self.receiver.next_frame()
         except WireError as error:
-            _logger.warning("%s is closed: %s", self, error)
+            logger.warning("%s is closed: %s", self, error)
             self.disconnect()
             return None
         if frame is None:

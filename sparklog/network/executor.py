@@ -6,7 +6,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Final, Self
 
-_logger: Final = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class ThreadExecutor:
@@ -55,4 +55,4 @@ class ThreadExecutor:
             try:
                 work()
             except Exception:
-                _logger.exception("work of executor %s failed", self._name)
+                logger.exception("work of executor %s failed", self._name)

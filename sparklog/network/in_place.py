@@ -24,7 +24,7 @@ from typing import Final
 
 from sparklog.network.exchange import Exchange
 
-_logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 SLOW_MS: Final = 10
 PAUSE_MS: Final = 1_000
@@ -123,7 +123,7 @@ class InPlace:
         with self._guard:
             if self.under_way is not seen or self._is_ending.is_set():
                 return False
-            _logger.info(
+            logger.info(
                 "%s is held up by a request of connection %d; another thread takes its place",
                 self._name, seen.context.connection_id,
             )  # fmt: skip

@@ -8,6 +8,7 @@ this module: the library takes 9 MiB and a tenth of a second.
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
+from typing import Final
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -17,7 +18,7 @@ from prometheus_client.registry import Collector
 from sparklog.model.cluster_facts import host_port
 from sparklog.model.metric import Metric
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 ReadMetrics = Callable[[], Iterable[Metric]]
 """What there is to tell now; called on a thread of the HTTP server, so it must not wait for anything."""

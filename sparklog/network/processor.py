@@ -31,7 +31,7 @@ from sparklog.network.in_place import InPlace, WorksInPlace, never_in_place
 from sparklog.network.request_queue import RequestQueue
 from sparklog.network.waker import Waker
 
-_logger: Final = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _SWEEPS_PER_IDLE_TIME: Final = 4
 _SWEEP_MS_MAX: Final = 30_000
@@ -167,9 +167,7 @@ class Processor:
             while self._is_mine() and not self._is_stopping:
                 self._turn()
         except Exception:
-            _logger.exception(
-                "%s ends, and closes its %d connections", self._thread.name, len(self._channels)
-            )
+            logger.exception("%s ends, and closes its %d connections", self._thread.name, len(self._channels))
             raise
         finally:
             if self._is_mine():
@@ -225,7 +223,7 @@ class Processor:
             elif events & selectors.EVENT_READ:
                 self._on_readable(channel)
         except Exception:
-            _logger.exception("%s is closed: the processor failed over it", channel)
+            logger.exception("%s is closed: the processor failed over it", channel)
             self._close(channel)
 
     # Reading
@@ -245,7 +243,7 @@ class Processor:
         except BlockingIOError:
             return
         except OSError as error:
-            _logger.debug("%s broke: %s", channel, error)
+            logger.debug("%s broke: %s", channel, error)
             count = 0
         if count == 0:
             self._close(channel)
@@ -372,7 +370,7 @@ class Processor:
         self._next_sweep_ms = MonotonicMs(now_ms + self._sweep_ms)
         for channel in list(self._channels.values()):
             if self._waits_for_peer(channel) and now_ms - channel.last_progress_ms >= self._idle_ms:
-                _logger.info("%s is closed: no traffic for %d ms", channel, now_ms - channel.last_progress_ms)
+                logger.info("%s is closed: no traffic for %d ms", channel, now_ms - channel.last_progress_ms)
                 self._close(channel)
 
     def _waits_for_peer(self, channel: Channel) -> bool:
@@ -389,7 +387,7 @@ class Processor:
         try:
             self._watch(channel, selectors.EVENT_READ)
         except OSError as error:  # the kernel's limit of watched descriptors
-            _logger.warning("%s is closed: it cannot be watched: %s", channel, error)
+            logger.warning("%s is closed: it cannot be watched: %s", channel, error)
             self._close(channel)
 
     def _watch(self, channel: Channel, events: int) -> None:

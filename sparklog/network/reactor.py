@@ -36,7 +36,7 @@ from sparklog.network.reply_order import BeginsBeside, never_beside
 from sparklog.network.request_queue import RequestQueue
 from sparklog.network.request_statistics import RequestStatistics
 
-_logger: Final = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 PROCESSORS_DEFAULT: Final = 1
 HANDLERS_DEFAULT: Final = 2
@@ -243,7 +243,7 @@ class Reactor:
                 continue
             thread.join(max(0.0, deadline - time.monotonic()))
             if thread.is_alive():
-                _logger.error("%s did not end within %d ms and is left behind", thread.name, timeout_ms)
+                logger.error("%s did not end within %d ms and is left behind", thread.name, timeout_ms)
 
     # On an acceptor's thread
 
@@ -283,7 +283,7 @@ class Reactor:
         try:
             self._handle(exchange)
         except Exception:
-            _logger.exception(
+            logger.exception(
                 "a request of connection %d from %s failed; the connection is closed",
                 exchange.context.connection_id, exchange.context.client_host,
             )  # fmt: skip

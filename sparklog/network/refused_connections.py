@@ -12,7 +12,7 @@ from typing import Final
 
 from sparklog.model.time import MonotonicMs
 
-_logger: Final = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 REPORT_AFTER_MS: Final = 2_000
 ADDRESSES_MAX: Final = 1_000
@@ -42,7 +42,7 @@ class RefusedConnections:
             address = OTHERS
         refusals = self._by_address.get(address)
         if refusals is None:
-            _logger.warning("connection from %s refused: %s", address, why)
+            logger.warning("connection from %s refused: %s", address, why)
             self._wait_for_more(address, why, now_ms)
         else:
             refusals.count += 1
@@ -72,4 +72,4 @@ class RefusedConnections:
 
     @staticmethod
     def _log(address: str, refusals: _Refusals) -> None:
-        _logger.warning("%d more connections from %s refused: %s", refusals.count, address, refusals.why)
+        logger.warning("%d more connections from %s refused: %s", refusals.count, address, refusals.why)

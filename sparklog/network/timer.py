@@ -13,7 +13,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Final, Self
 
-_logger: Final = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _COMPACT_MIN: Final = 1_000
 """With fewer entries the cancelled ones are not removed."""
@@ -107,7 +107,7 @@ class ThreadTimer:
             try:
                 action()
             except Exception:
-                _logger.exception("an action of timer %s failed", self._thread.name)
+                logger.exception("an action of timer %s failed", self._thread.name)
 
     def _next_due(self) -> Scheduled | None:
         """Wait for the next entry whose time has come; None once stopped."""

@@ -52,7 +52,7 @@ SUSPECTS: Final = "suspect-directories"
 _PARTITION_DIRECTORY: Final = re.compile(r"([a-zA-Z0-9._-]+)-(\d+)")
 _DELETED_DIRECTORY: Final = re.compile(rf"(.*)-(\d+)\.[0-9a-f]{{32}}{DELETED_SUFFIX}")
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class DirectoryUnusable(LogDirectoryError):  # noqa: N818 (says what is the case)

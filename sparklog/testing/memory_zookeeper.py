@@ -34,7 +34,7 @@ __all__ = ["Applied", "Firing", "MemoryZooKeeper", "MemoryZooKeeperServer", "Zoo
 
 OPERATION_TIMEOUT_MS: Final = 18_000
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class MemoryZooKeeperServer:

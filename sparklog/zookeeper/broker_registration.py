@@ -54,7 +54,7 @@ from sparklog.model.zookeeper import (
 ATTEMPTS_MAX: Final = 10
 CLUSTER_PARENT: Final = znodes.CLUSTER_ID.rpartition("/")[0]
 
-_log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class BrokerIdInUse(SparklogError):  # noqa: N818 (says what is the case)
@@ -92,7 +92,7 @@ def read_or_create_cluster_id(zookeeper: ZooKeeper) -> str:
         try:
             zookeeper.multi([Create(znodes.CLUSTER_ID, znodes.encode_cluster_id(_new_cluster_id()))])
         except (MultiFailed, ConnectionLost) as problem:
-            _log.info("creating the cluster id: %s; reading it again", problem)
+            logger.info("creating the cluster id: %s; reading it again", problem)
     raise SparklogError(f"{znodes.CLUSTER_ID} could neither be read nor created in {ATTEMPTS_MAX} attempts")
 
 
@@ -147,9 +147,9 @@ def register_broker(
         try:
             zookeeper.multi(_operations(registered, broker, record, timestamp_ms), generation=generation)
         except MultiFailed as failed:
-            _log.info("registration of broker %d meets a change (%s): reading again", broker.id, failed)
+            logger.info("registration of broker %d meets a change (%s): reading again", broker.id, failed)
         except ConnectionLost as lost:
-            _log.warning("registration of broker %d: %s; looking whether it took place", broker.id, lost)
+            logger.warning("registration of broker %d: %s; looking whether it took place", broker.id, lost)
     raise SparklogError(
         f"broker {broker.id} could not be registered in {ATTEMPTS_MAX} attempts: others keep changing it"
     )
@@ -180,7 +180,7 @@ def withdraw_suspect(
             zookeeper.multi(operations)
             return
         except MultiFailed as failed:
-            _log.info("broker %d meets a change while it withdraws (%s): reading again", broker, failed)
+            logger.info("broker %d meets a change while it withdraws (%s): reading again", broker, failed)
     raise SparklogError(
         f"broker {broker} could not withdraw in {ATTEMPTS_MAX} attempts: others keep changing it"
     )
@@ -212,9 +212,9 @@ def report_suspect(
             zookeeper.multi([guard, report])
             return
         except MultiFailed as failed:
-            _log.info("broker %d meets a change while it reports (%s): reading again", broker, failed)
+            logger.info("broker %d meets a change while it reports (%s): reading again", broker, failed)
         except ConnectionLost as lost:
-            _log.warning("broker %d reports: %s; looking whether it took place", broker, lost)
+            logger.warning("broker %d reports: %s; looking whether it took place", broker, lost)
             problem = lost
     raise problem or SparklogError(
         f"broker {broker} could not report a directory in {ATTEMPTS_MAX} attempts: others keep changing it"

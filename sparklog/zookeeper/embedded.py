@@ -96,7 +96,7 @@ This is a separate process, because Python code between fork and exec is not saf
 died before the request, no signal follows; the script detects this by the changed parent's process id.
 """
 
-_log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 def find_jars_dir() -> Path:
@@ -231,7 +231,7 @@ class EmbeddedZooKeeper:
                     launched.set()
                 code = process.wait()
                 exited.set()
-                _log.info(
+                logger.info(
                     "ZooKeeper on %s (process %d) ended with code %d", self.connect_string, process.pid, code
                 )
 
@@ -321,7 +321,9 @@ class EmbeddedZooKeeper:
         """Stop the server, or kill it after ``timeout_ms``. Its data stays."""
         self._signal(signal.SIGTERM)
         if self.is_running and not self._exited.wait(timeout_ms / 1000):
-            _log.warning("ZooKeeper on %s did not stop within %d ms: killed", self.connect_string, timeout_ms)
+            logger.warning(
+                "ZooKeeper on %s did not stop within %d ms: killed", self.connect_string, timeout_ms
+            )
             self.kill()
 
     def kill(self) -> None:

@@ -86,7 +86,7 @@ _EVENTS: Final[dict[str, SessionEvent]] = {
 _NOT_THE_CULPRIT: Final = (RolledBackError, RuntimeInconsistency)
 """The errors that ZooKeeper reports for the operations of a failed multi that were not the cause."""
 
-_log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
@@ -229,7 +229,7 @@ class KazooZooKeeper:
         with self._lock:
             self._take(event)
             listeners = tuple(self._listeners)
-        _log.info("ZooKeeper session %#x at %s: %s", self._session_id, self.connect_string, event)
+        logger.info("ZooKeeper session %#x at %s: %s", self._session_id, self.connect_string, event)
         for listener in listeners:
             self._handler.dispatch_callback(Callback("session", self._tell, (listener, event)))
 

@@ -53,7 +53,7 @@ from sparklog_runtime.executors.host_check import is_executor, refuse_log_dirs, 
 from sparklog_runtime.settings.log_files import log_to_file
 from sparklog_runtime.stop.child_processes import die_with_parent
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 STOP_TIMEOUT_S: Final = 25.0
 """A stop that takes longer ends the process; the next start recovers."""
@@ -116,7 +116,7 @@ def run_broker_process(plan: BrokerPlan) -> str:
         outcome = process.run()
     except BaseException as error:
         # End the process: a half-started broker in a pooled worker would go on serving unnoticed.
-        log.exception("broker process failed")
+        logger.exception("broker process failed")
         process.report_failure(error)
         logging.shutdown()
         os._exit(1)
@@ -193,17 +193,17 @@ class _BrokerProcess:
         self._identity = identity
         refuse_log_dirs(identity.log_dirs, spark_folders(Path.cwd(), os.environ), socket.gethostname())
         _log_to_file(self._plan.log_file_pattern.format(id=identity.broker_id))
-        log.info(
+        logger.info(
             "broker %d starts as process %d on ports %s", identity.broker_id, os.getpid(), identity.ports
         )
         threading.Thread(target=self._listen, name="control", daemon=True).start()
         broker = self._make(identity)
         self._start(broker)
         while self._has_lost_session(broker):
-            log.warning("broker %d starts again in this process: %s", identity.broker_id, broker.failure)
+            logger.warning("broker %d starts again in this process: %s", identity.broker_id, broker.failure)
             broker = self._make(replace(identity, ports=broker.ports))
             self._start(broker)
-        log.info("broker %d stops: %s", identity.broker_id, self._reason.text)
+        logger.info("broker %d stops: %s", identity.broker_id, self._reason.text)
         self._stop(broker)
         return f"broker {identity.broker_id} stopped: {self._reason.text}"
 
@@ -316,7 +316,7 @@ class _BrokerProcess:
             self._connection.close()
 
     def _exit_overdue(self) -> NoReturn:
-        log.error(
+        logger.error(
             "the broker did not stop within %s s; the process exits, the next start recovers", STOP_TIMEOUT_S
         )
         logging.shutdown()
@@ -328,7 +328,7 @@ class _BrokerProcess:
         try:
             self._connection.send(message)
         except OSError as error:
-            log.info("the supervisor did not receive %s: %s", message["type"], error)
+            logger.info("the supervisor did not receive %s: %s", message["type"], error)
 
     def _listen(self) -> None:
         """Receive from the supervisor, and connect again whenever the connection ends."""
@@ -344,7 +344,7 @@ class _BrokerProcess:
         try:
             return self._connection.receive()
         except (OSError, ControlError) as error:
-            log.warning("control connection: %s", error)
+            logger.warning("control connection: %s", error)
             return None
 
     def _reconnect(self) -> None:
@@ -359,7 +359,7 @@ class _BrokerProcess:
             if self._registered is not None:
                 connection.send(self._registered)
         except OSError as error:
-            log.info("the supervisor cannot be reached: %s", error)
+            logger.info("the supervisor cannot be reached: %s", error)
             return
         self._connection = connection
 
@@ -368,4 +368,4 @@ def _log_to_file(path: str) -> None:
     """Send this process's log to the broker's own file. Workers are forked: replace what was inherited."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     log_to_file(Path(path))
-    sys.excepthook = lambda kind, error, trace: log.critical("uncaught", exc_info=(kind, error, trace))
+    sys.excepthook = lambda kind, error, trace: logger.critical("uncaught", exc_info=(kind, error, trace))

@@ -10,7 +10,7 @@ from sparklog_runtime.broker_process.broker_task import run_broker_task
 from sparklog_runtime.executors import environment
 from sparklog_runtime.executors.refusal import environment_refusal, job_failure
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class SparkJobLauncher:
@@ -41,7 +41,7 @@ class SparkJobLauncher:
             case [(environment.REFUSED, found)]:
                 raise environment_refusal(found, self._wanted)
             case [end]:
-                log.info("slot %d: %s", plan.slot, end)
+                logger.info("slot %d: %s", plan.slot, end)
             case _:
                 raise SparklogError(f"the job of slot {plan.slot} ended without an outcome")
 

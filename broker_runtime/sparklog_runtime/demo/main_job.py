@@ -36,7 +36,7 @@ from sparklog_runtime.start.cluster_options import ClusterOptions
 from sparklog_runtime.start.demo_folder import keep_from_demos, start_command, take_demo_folder
 from sparklog_runtime.voice import Voice
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 BROKERS: Final = 3
 PARTITIONS: Final = 3
@@ -83,7 +83,7 @@ class Notices:
         self.are_shown = False
 
     def __call__(self, text: str) -> None:
-        log.warning("%s", text)
+        logger.warning("%s", text)
         if self.are_shown:
             self.voice(text)
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from sparklog.client.admin import Admin
 from sparklog.model.errors import SparklogError
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 INTERVAL_S: Final = 2.0
 
@@ -39,7 +39,7 @@ class Ticker:
             while not self._ended.wait(INTERVAL_S):
                 self._tell(f"{self._describe()} ({time.monotonic() - began:.0f} s)")
         except Exception:  # of many kinds where Spark ends; the caller that waits for the work gets the error
-            log.info("no more progress, as Spark does not answer", exc_info=True)
+            logger.info("no more progress, as Spark does not answer", exc_info=True)
 
 
 def write_progress(spark: Any, admin: Admin, topic: str, tell: Callable[[str], None]) -> Ticker:

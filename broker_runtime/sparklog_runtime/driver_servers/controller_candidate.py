@@ -7,6 +7,7 @@ has launched what takes longer.
 import logging
 import os
 from collections.abc import Mapping
+from typing import Final
 
 from sparklog.controller.controller_server import ControllerServer
 from sparklog.core.controller.state.znodes import (
@@ -28,7 +29,7 @@ from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 from sparklog_runtime.driver_servers.elected_controller import ElectedController
 from sparklog_runtime.stop.child_processes import is_alive
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class ControllerCandidate:
@@ -79,9 +80,9 @@ class ControllerCandidate:
         try:
             self._zookeeper.multi([Check(CONTROLLER_EPOCH, epoch.version), Delete(CONTROLLER)])
         except (MultiFailed, ConnectionLost) as refused:
-            log.info("left %s to the end of its session: %s", CONTROLLER, refused)
+            logger.info("left %s to the end of its session: %s", CONTROLLER, refused)
             return
-        log.info("deleted %s of the run before: its process %d has ended", CONTROLLER, elected.pid)
+        logger.info("deleted %s of the run before: its process %d has ended", CONTROLLER, elected.pid)
 
     @property
     def port(self) -> int:

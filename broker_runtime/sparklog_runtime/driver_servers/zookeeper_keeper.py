@@ -18,7 +18,7 @@ from sparklog.model.errors import SparklogError
 from sparklog_runtime.driver_servers.servers import ZooKeeperServer
 from sparklog_runtime.stop.process_end import end_in_words
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 LOOK_INTERVAL_S: Final = 0.25
 RESTART_PAUSE_S: Final = 1.0
@@ -96,7 +96,7 @@ class ZooKeeperKeeper:
         """Start it again; its new process, or the ``dead`` one if that failed."""
         if dead != self._buried:
             self._buried = dead
-            log.error("ZooKeeper on %s has died; it is started again", server.connect_string)
+            logger.error("ZooKeeper on %s has died; it is started again", server.connect_string)
             self._notice(
                 f"ZooKeeper (process {dead}) {end_in_words(server.exit_status)}; it is started again"
             )
@@ -104,7 +104,7 @@ class ZooKeeperKeeper:
         try:
             server.start()
         except (SparklogError, OSError) as error:
-            log.error("ZooKeeper did not start again: %s", error)
+            logger.error("ZooKeeper did not start again: %s", error)
             self._leave.wait(RESTART_PAUSE_S)
         else:
             self._notice(f"ZooKeeper is back as process {server.pid} after {time.monotonic() - began:.1f} s")

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from sparklog_runtime.settings.settings_check import memory_mib
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 ASK_INTERVAL_S: Final = 1.0
 _OVERHEAD_SHARE: Final = 0.1
@@ -100,7 +100,9 @@ class ExecutorAllocation:
                 self._given = int(self._context._jsc.sc().getExecutorMemoryStatus().size()) - 1
                 self._workers = free_workers(self._context, self._master)
             except Exception as error:  # noqa: BLE001 (py4j's: the wait itself goes on without a reason)
-                log.info("the master did not say why executors are missing: %s", str(error).splitlines()[:1])
+                logger.info(
+                    "the master did not say why executors are missing: %s", str(error).splitlines()[:1]
+                )
                 self._workers = None
 
 

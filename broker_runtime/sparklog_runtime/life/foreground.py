@@ -24,7 +24,7 @@ from sparklog_runtime.start.start_patience import StartInterrupted
 from sparklog_runtime.stop.child_processes import adopt_orphans, reap_adopted, sweep_run
 from sparklog_runtime.voice import say, say_ready
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 STOP_DEADLINE_S: Final = 60.0
 
@@ -78,7 +78,7 @@ def run_in_foreground(
     woken.set()
     hush()
     if signals:
-        log.info("stops on %s", signal.Signals(signals[0]).name)
+        logger.info("stops on %s", signal.Signals(signals[0]).name)
         say("stopping")
     _stop_in_time(cluster)
     return interrupted(signals[0]) if signals else _status(cluster, outcome)
@@ -99,14 +99,14 @@ def _run(cluster: LocalCluster, work: Callable[[], int], outcome: _Outcome, woke
     began = time.monotonic()
     try:
         cluster.start()
-        log.info("ready after %.1f s", time.monotonic() - began)
+        logger.info("ready after %.1f s", time.monotonic() - began)
         if not woken.is_set():
             outcome.status = work()
     except BaseException as error:
         outcome.error = error
         outcome.reason = _words_of(error)
         if not isinstance(error, SparklogError):
-            log.error("the work in the foreground failed", exc_info=error)
+            logger.error("the work in the foreground failed", exc_info=error)
     woken.set()
 
 
@@ -168,13 +168,13 @@ def _log_what_fails_beside(is_over: Callable[[], bool]) -> None:
     def log_thread_error(failed: threading.ExceptHookArgs) -> None:
         if failed.exc_value is not None:
             name = failed.thread.name if failed.thread is not None else "that is gone"
-            log.error("the thread %s failed", name, exc_info=failed.exc_value)
+            logger.error("the thread %s failed", name, exc_info=failed.exc_value)
         if not is_over():
             on_thread_error(failed)
 
     def log_unraisable(failed: "sys.UnraisableHookArgs") -> None:
         if failed.exc_value is not None:
-            log.error("%s: %r", failed.err_msg or "ignored in", failed.object, exc_info=failed.exc_value)
+            logger.error("%s: %r", failed.err_msg or "ignored in", failed.object, exc_info=failed.exc_value)
         if not is_over():
             on_unraisable(failed)
 

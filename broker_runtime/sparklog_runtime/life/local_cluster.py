@@ -70,7 +70,7 @@ from sparklog_runtime.supervision.id_assignment import FixedIds, IdAssignment, I
 from sparklog_runtime.supervision.supervisor import JobLauncher, Supervisor, SupervisorCallbacks
 from sparklog_runtime.supervision.tcp_ports import PortReservation
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 LOOPBACK: Final = "127.0.0.1"
 BROKERS_STOP_TIMEOUT_S: Final = 30.0
@@ -270,7 +270,7 @@ class LocalCluster:
 
     def _note(self, what: str) -> None:
         """Where the seconds of a start go, for the log."""
-        log.info("start: %s after %.2f s", what, time.monotonic() - self._began)
+        logger.info("start: %s after %.2f s", what, time.monotonic() - self._began)
 
     def _runs_here(self) -> bool:
         return is_on_this_machine(self._master())
@@ -458,7 +458,7 @@ class LocalCluster:
     def _fail(self, why: str) -> None:
         if self._failure is None and not self._stopping.is_set():
             self._failure = why
-            log.error("%s", why)
+            logger.error("%s", why)
             self._ended.set()
 
     def _describe(self) -> ClusterFile:
@@ -536,7 +536,7 @@ class LocalCluster:
         if self._spark is not None:
             killed = sweep_run(self.run, SWEEP_GRACE_S)
             if killed:
-                log.warning("processes %s did not end by themselves and were killed", killed)
+                logger.warning("processes %s did not end by themselves and were killed", killed)
         if self._is_accepted:
             shutil.rmtree(self.layout.scratch, ignore_errors=True)
         if self._reserved is not None:
@@ -564,8 +564,8 @@ class LocalCluster:
         try:
             stop()
         except Exception:
-            log.exception("%s did not stop properly", what)
-        log.info("stopped %s in %.1f s", what, time.monotonic() - began)
+            logger.exception("%s did not stop properly", what)
+        logger.info("stopped %s in %.1f s", what, time.monotonic() - began)
 
 
 def _brokers_in_words(broker_ids: Sequence[int]) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 from sparklog.model.errors import SparklogError
 from sparklog_runtime.life.cluster_file import ClusterFile, remove_cluster_file, write_cluster_file
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 INTERVAL_S: Final = 0.25
 """How long an unannounced change, such as the election of another controller, may stay unnoticed."""
@@ -52,7 +52,7 @@ class Publisher:
             try:
                 self._publish()
             except (SparklogError, OSError) as error:
-                log.warning("%s is not current: %s", self._path, error)
+                logger.warning("%s is not current: %s", self._path, error)
 
     def _publish(self) -> None:
         content = self._describe()

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 LOG_BYTES_MAX: Final = 20_000_000
 LOGS_KEPT: Final = 3
@@ -74,5 +74,5 @@ def cut_if_large(path: Path, bytes_max: int = LOG_BYTES_MAX) -> None:
         try:
             shutil.copyfile(path, path.with_name(f"{path.name}.1"))
         except OSError as error:  # such as a full disk, which the cut gives room
-            log.warning("%s is cut, and its end is not kept: %s", path, error)
+            logger.warning("%s is cut, and its end is not kept: %s", path, error)
         os.truncate(path, 0)

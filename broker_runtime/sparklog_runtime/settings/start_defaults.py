@@ -17,7 +17,7 @@ from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.settings.coordinator_settings import REPLICATION_FACTOR_MAX
 from sparklog_runtime.settings.properties import read_properties
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 FACTOR: Final = "default.replication.factor"
 MIN_ISR: Final = "min.insync.replicas"

@@ -28,7 +28,7 @@ from sparklog_runtime.start.start_patience import Patience
 from sparklog_runtime.stop.child_processes import is_alive, processes_of_root, send, wait_gone
 from sparklog_runtime.supervision.supervisor import Supervisor
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 ELECTION_TIMEOUT_S: Final = 60.0
 """Beside the session timeout that a killed controller's office may last."""
@@ -63,7 +63,7 @@ def _known_brokers(host: str, port: int) -> set[int]:
     try:
         answer = _answer(host, port, MetadataRequest(topics=[]))
     except (OSError, WireError) as error:
-        log.info("%s does not answer a metadata request yet: %s", host_port(host, port), error)
+        logger.info("%s does not answer a metadata request yet: %s", host_port(host, port), error)
         return set()
     return {int(broker.node_id) for broker in answer.brokers}
 
@@ -98,12 +98,12 @@ def have_internal_topics(host: str, port: int, config: BrokerConfig) -> None:
     }
     for key_type, factor in factors.items():
         if config.get_int(factor) > brokers:
-            log.info("%d brokers are less than %s=%d", brokers, factor, config.get_int(factor))
+            logger.info("%d brokers are less than %s=%d", brokers, factor, config.get_int(factor))
             continue
         try:
             _answer(host, port, FindCoordinatorRequest(key_type=key_type, coordinator_keys=["start"]))
         except (OSError, WireError) as error:
-            log.info("%s does not answer for a coordinator: %s", host_port(host, port), error)
+            logger.info("%s does not answer for a coordinator: %s", host_port(host, port), error)
 
 
 def await_remnants(root: Path, patience: Patience) -> None:

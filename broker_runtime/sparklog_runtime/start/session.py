@@ -26,7 +26,7 @@ from sparklog_runtime.start.cluster_folders import Layout
 from sparklog_runtime.stop.child_processes import ROOT_VARIABLE, RUN_VARIABLE
 from sparklog_runtime.stop.jvm_end import jvm_end_in_words, output_since
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 JVM_START_TIMEOUT_S: Final = 120.0
 JVM_STOP_TIMEOUT_S: Final = 10.0
@@ -152,7 +152,7 @@ class SparkHost:
 
     def _connect(self, pyspark: Any) -> Any:
         self._await_jvm()
-        log.info("start: Spark's JVM answers after %.2f s", time.monotonic() - self._launched_at)
+        logger.info("start: Spark's JVM answers after %.2f s", time.monotonic() - self._launched_at)
         _refuse_second_context(pyspark)
         gateway = self._connect_gateway()
         conf = pyspark.SparkConf(loadDefaults=False)
@@ -245,7 +245,7 @@ def stop_context(context: Any) -> None:
     try:
         context.stop()
     except Exception as error:  # noqa: BLE001 (the JVM may be dying; it is ended next in any case)
-        log.info("the Spark context did not stop by itself: %s", error)
+        logger.info("the Spark context did not stop by itself: %s", error)
 
 
 def _end_jvm(jvm: subprocess.Popen[bytes], *, politely: bool) -> None:

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any, Final
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 HOOK_PRIORITY: Final = 1_000
 HOOK_TIMEOUT_S: Final = 75
@@ -31,7 +31,7 @@ class _StopThisProcess:
         self._stopped = stopped
 
     def run(self) -> None:
-        log.info("Spark's JVM shuts down: stopping first")
+        logger.info("Spark's JVM shuts down: stopping first")
         os.kill(os.getpid(), signal.SIGTERM)
         self._stopped.wait(HOOK_TIMEOUT_S)
 
@@ -58,4 +58,4 @@ def stop_before_spark(context: Any) -> Iterator[None]:
         try:
             manager.removeShutdownHook(hook)
         except Exception as error:  # noqa: BLE001 (py4j's: the JVM shuts down, or has ended)
-            log.info("the shutdown hook was not removed: %s", type(error).__name__)
+            logger.info("the shutdown hook was not removed: %s", type(error).__name__)

@@ -20,7 +20,7 @@ from sparklog_runtime.broker_process.control_channel import (
 )
 from sparklog_runtime.supervision.tcp_ports import listen
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 HELLO_TIMEOUT_S: Final = 5.0
 CONNECTIONS_MAX: Final = 256
@@ -68,7 +68,7 @@ class ControlListener:
             except OSError:
                 return  # closed
             if len(self.connections()) >= CONNECTIONS_MAX:
-                log.warning("control connection refused: %d are open", CONNECTIONS_MAX)
+                logger.warning("control connection refused: %d are open", CONNECTIONS_MAX)
                 peer.close()
                 continue
             connection = ControlConnection(peer)
@@ -84,7 +84,7 @@ class ControlListener:
             if hello is not None:
                 self._serve(connection, hello)
         except (ControlError, OSError) as error:
-            log.warning("control connection from %s closed: %s", connection.peer_name, error)
+            logger.warning("control connection from %s closed: %s", connection.peer_name, error)
         finally:
             with self._lock:
                 self._connections.discard(connection)

@@ -36,7 +36,7 @@ from sparklog_runtime.stop.process_end import ProcessWatch, end_in_words
 from sparklog_runtime.supervision.control_listener import ControlListener
 from sparklog_runtime.supervision.id_assignment import IdAssignment
 
-log = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 BACKOFF_MIN_S: Final = 0.25
 BACKOFF_MAX_S: Final = 15.0
@@ -203,7 +203,7 @@ class Supervisor:
         all_ended = self._wait_ended_or_cancel_waiting(slots, deadline)
         if not all_ended and self._launcher is not None:
             for slot in [slot for slot in slots if not slot.ended]:
-                log.warning(
+                logger.warning(
                     "slot %d did not stop within %.0f s; its job is cancelled", slot.plan.slot, timeout_s
                 )
                 self._cancel(slot, slot.job)
@@ -266,7 +266,7 @@ class Supervisor:
                 slot.failure, slot.fatal = error, is_fatal
             self._changed.notify_all()
         if not self._stopping:
-            log.warning("the job of slot %d ended: %s", slot.plan.slot, error or "the broker stopped")
+            logger.warning("the job of slot %d ended: %s", slot.plan.slot, error or "the broker stopped")
 
     def _pause(self, slot: _Slot) -> None:
         """Wait before the next job; not at all after a broker that served for a while."""
@@ -314,7 +314,7 @@ class Supervisor:
         if self._stopping or pid == slot.buried_pid:
             # A live process that was reported dead has lost its registration: it must start again.
             _try_send(connection, {"type": "stop"})
-        log.info("broker %d is process %d", broker_id, pid)
+        logger.info("broker %d is process %d", broker_id, pid)
         self._callbacks.on_change()
         return slot
 
@@ -361,7 +361,7 @@ class Supervisor:
                     self._callbacks.on_notice(f"broker {slot.process.broker_id}: {text}")
             case "failed":
                 reason = require_str(message, "reason")
-                log.error("the broker in slot %d cannot run: %s", slot.plan.slot, reason)
+                logger.error("the broker in slot %d cannot run: %s", slot.plan.slot, reason)
                 if slot.process is not None:
                     self._callbacks.on_notice(f"broker {slot.process.broker_id} cannot run: {reason}")
                 with self._changed:
@@ -392,7 +392,7 @@ class Supervisor:
                 listeners=require_mapping(message, "listeners", str),
             )
             slot.registered_at = time.monotonic()
-            log.info("broker %d is registered in epoch %d", slot.process.broker_id, slot.process.epoch)
+            logger.info("broker %d is registered in epoch %d", slot.process.broker_id, slot.process.epoch)
             slot.failure = ""
             died_at, slot.died_at = slot.died_at, None
             process = slot.process
@@ -404,7 +404,7 @@ class Supervisor:
                 f"after {time.monotonic() - died_at:.1f} s"
             )
             self._callbacks.on_notice(text)
-            log.info("%s", text)
+            logger.info("%s", text)
 
     def _on_connection_end(self, slot: _Slot, connection: ControlConnection) -> None:
         """The process of a slot has died, has stopped, or cannot be reached."""
@@ -424,7 +424,7 @@ class Supervisor:
                 slot.died_at = time.monotonic()
             farewell, watch, slot.watch = slot.farewell, slot.watch, None
         if process is not None and is_death:
-            log.warning("broker %d, process %d, has died", process.broker_id, process.pid)
+            logger.warning("broker %d, process %d, has died", process.broker_id, process.pid)
             self._callbacks.broker_died(process.broker_id, process.epoch)
         if process is not None and was_serving and not self._stopping:
             how = f"stopped ({farewell})" if farewell else end_in_words(watch.status() if watch else None)
@@ -438,7 +438,7 @@ class Supervisor:
                 lambda: slot.job != job or not slot.job_runs or slot.connection is not None, JOB_END_WAIT_S
             )
         if not over:
-            log.warning("the job of slot %d outlives its process; it is cancelled", slot.plan.slot)
+            logger.warning("the job of slot %d outlives its process; it is cancelled", slot.plan.slot)
             self._cancel(slot, job)
 
 
@@ -446,7 +446,7 @@ def _try_send(connection: ControlConnection, message: Message) -> None:
     try:
         connection.send(message)
     except OSError as error:
-        log.info("%s did not receive %s: %s", connection.peer_name, message["type"], error)
+        logger.info("%s did not receive %s: %s", connection.peer_name, message["type"], error)
 
 
 def _metrics_port(message: Message) -> int | None:

@@ -24,7 +24,7 @@ AVERAGE: Final = "avgOffsetsBehindLatest"
 Lag = dict[str, str]
 """The three by their names; empty if nothing is known yet."""
 
-_logger: Final = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 def lag_of_query(query: Any) -> Lag:
@@ -90,7 +90,7 @@ class LagListener(StreamingQueryListener):  # type: ignore[misc]  # Spark's has 
         try:
             self._report(str(event.progress.id), lag)
         except Exception:
-            _logger.exception("the lag of query %s could not be reported: %s", event.progress.id, lag)
+            logger.exception("the lag of query %s could not be reported: %s", event.progress.id, lag)
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802 (Spark's name)
         """Nothing: the last progress report stands."""

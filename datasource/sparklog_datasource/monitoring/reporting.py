@@ -36,7 +36,7 @@ GROUP_PREFIX: Final = "sparklog-query-"
 ID_DIGITS: Final = 8
 Commit = Callable[[str, Offsets], Refused]
 
-_logger: Final = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 def group_of_task(report_as: str | None) -> str | None:
@@ -99,7 +99,7 @@ class Reporter:
     def _warn(self, group: str, why: str) -> None:
         if not self._has_warned:
             self._has_warned = True
-            _logger.warning(
+            logger.warning(
                 "the offsets of the query could not be reported as those of group %r: %s. The query goes on; "
                 "set option reportOffsets to false to leave this out",
                 group,

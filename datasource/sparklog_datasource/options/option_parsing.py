@@ -70,7 +70,7 @@ REFUSED_CLIENT_OPTIONS: Final[Mapping[str, str]] = {
 DEFAULT_PARTITIONERS: Final = ("DefaultPartitioner", "UniformStickyPartitioner")
 """Java's own partitioners, which choose partitions as sparklog does."""
 
-_logger: Final = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 _warned_of: Final[set[str]] = set()
 
 _DURATION: Final = re.compile(r"(\d+)\s*(us|ms|s|m|min|h|d)?", re.IGNORECASE)
@@ -171,7 +171,7 @@ class Options:
         """Log a warning, once in each Python process."""
         if message not in _warned_of:
             _warned_of.add(message)
-            _logger.warning("%s", message)
+            logger.warning("%s", message)
 
     def connection(self, *, retry_option: str, auto_create_topics: bool = False) -> ConnectionOptions:
         return ConnectionOptions(

@@ -25,7 +25,7 @@ NAMED_MAX: Final = 10
 FOR_EVER: Final = "-1"
 """The value of ``retention.ms`` and ``retention.bytes`` that deletes nothing."""
 
-_logger: Final = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class Reason(Enum):
@@ -108,7 +108,7 @@ class Losses:
             return
         if self.is_fatal:
             raise DataLost(found)
-        _logger.warning(
+        logger.warning(
             "%s. Some data may have been missed; the query goes on with what is left", _text(found)
         )
 

@@ -49,7 +49,7 @@ from sparklog_datasource.writing.write_schema import check_schema
 WRITTEN_COLUMNS: Final = ["key", "value", "headers"]
 ASK_AGAIN_S: Final = 0.05
 
-_logger: Final = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,18 +249,18 @@ def _commit(options: WriteOptions, write: WriteIdentity | None, messages: list[A
         cluster = cluster_client(options.connection)
         done = commit_write(cluster, write, winners, timeout_ms=options.delivery_timeout_ms)
         if done is Commit.before:
-            _logger.warning("%s is passed over: it, or a later version, was committed before", write)
+            logger.warning("%s is passed over: it, or a later version, was committed before", write)
             return
-    _logger.debug("%d records written by %d tasks", sum(w.records_count for w in written), len(written))
+    logger.debug("%d records written by %d tasks", sum(w.records_count for w in written), len(written))
 
 
 def _abort(options: WriteOptions, write: WriteIdentity | None, messages: list[Any]) -> None:
     records = sum(message.records_count for message in messages if isinstance(message, Written))
     if write is None and options.exactly_once is None:
-        _logger.warning("a write failed; %d records of its tasks that ended well stay in the log", records)
+        logger.warning("a write failed; %d records of its tasks that ended well stay in the log", records)
     elif write is not None:
         try:
             abort_write(cluster_client(options.connection), write, timeout_ms=options.delivery_timeout_ms)
         except SparklogError as error:
             # Spark tells why the write failed; this would hide it.
-            _logger.warning("%s failed and could not be aborted now; it is soon: %s", write, error)
+            logger.warning("%s failed and could not be aborted now; it is soon: %s", write, error)

@@ -34,7 +34,7 @@ RETRY_AFTER_MS: Final = 60_000
 
 _BYTES_PER_SECOND: Final = "log.cleaner.io.max.bytes.per.second"
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class PartitionLog:

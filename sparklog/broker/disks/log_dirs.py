@@ -13,6 +13,7 @@ already hold (Kafka's rule).
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence, Set
+from typing import Final
 
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
 from sparklog.model.errors import LogDirectoryError, SparklogError
@@ -25,7 +26,7 @@ from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_directory import LogDirectory
 from sparklog.storage.recovery.recovery_progress import Tell
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class DirectoryFailed(OSError):  # noqa: N818 (says what is the case)

@@ -43,7 +43,7 @@ from sparklog.wire.messages.data.list_offsets import (
     ListOffsetsTopic,
 )
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 BACKOFF_MIN_MS = 20
 """First pause after an error; doubles up to ``replica.fetch.backoff.ms``.

@@ -10,6 +10,7 @@ fetch asks for, and which answers it gets, depend on its session (``fetch_sessio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from sparklog.broker.call import Call, bounded_timeout_ms
 from sparklog.broker.conversion.for_old_reader import OldReader, format_of_fetch
@@ -33,7 +34,7 @@ from sparklog.wire.messages.data.fetch import (
     FetchResponse,
 )
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 FIRST_VERSION_OF_STORAGE_ERROR = 6

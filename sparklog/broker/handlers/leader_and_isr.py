@@ -1,6 +1,7 @@
 """LeaderAndIsr: the partitions that this broker leads and those that it follows, from the controller."""
 
 import logging
+from typing import Final
 
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.from_controller import judge
@@ -17,7 +18,7 @@ from sparklog.wire.messages.control.leader_and_isr import (
     LeaderAndIsrTopicState,
 )
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 FULL = 1
 """The type of a request that names everything that this broker hosts."""

@@ -11,6 +11,7 @@ because clients send their admin requests there and every broker forwards them.
 """
 
 import logging
+from typing import Final
 
 from sparklog.broker.call import Call
 from sparklog.broker.coordination.internal_topic_creation import creatable
@@ -34,7 +35,7 @@ from sparklog.wire.messages.discovery.metadata import (
 )
 from sparklog.wire.versions import KNOWN_VERSIONS
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 AUTO_CREATE_TIMEOUT_MS = 5_000
 FIRST_VERSION_THAT_ASKS_TO_CREATE = 4

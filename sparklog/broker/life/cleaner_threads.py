@@ -7,7 +7,7 @@ from typing import Final
 from sparklog.broker.current_settings import CurrentSettings
 from sparklog.broker.disks.log_cleaner import Cleaning, LogCleaner
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _AFTER_A_BUG_SECONDS: Final = 1.0
 

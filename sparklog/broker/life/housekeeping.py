@@ -4,11 +4,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from typing import Final
 
 from sparklog.broker.replicas.chores import Chores
 from sparklog.model.settings.config import BrokerConfig
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 EXPIRE_PRODUCERS_INTERVAL_MS = 600_000
 REMOVE_FILES_INTERVAL_MS = 30_000

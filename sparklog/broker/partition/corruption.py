@@ -1,6 +1,7 @@
 """Whether a log with a corruption is fit for a role, and what becomes of it."""
 
 import logging
+from typing import Final
 
 from sparklog.broker.partition.log_guard import LogGuard
 from sparklog.core.replication.actions import TruncateTo
@@ -8,7 +9,7 @@ from sparklog.core.replication.replica import Replica
 from sparklog.model.cluster_facts import PartitionState
 from sparklog.storage.log import Log
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 def settle_corruption(guard: LogGuard, replica: Replica, state: PartitionState) -> bool:

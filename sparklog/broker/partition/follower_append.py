@@ -7,6 +7,7 @@ in it were compacted away.
 """
 
 import logging
+from typing import Final
 
 from sparklog.broker.partition.batches import Batches, begins_within, continuing, whole
 from sparklog.broker.partition.log_guard import LogGuard
@@ -19,7 +20,7 @@ from sparklog.core.replication.replica import Replica
 from sparklog.model.errors import ErrorCode
 from sparklog.storage.log import Log
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class FollowerAppend:

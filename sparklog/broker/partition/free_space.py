@@ -11,7 +11,7 @@ write after it finds out what is wrong.
 
 import logging
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sparklog.broker.current_settings import CurrentSettings
 from sparklog.core.disk_floor import FREE_MIN_BYTES, floor_bytes
@@ -20,7 +20,7 @@ from sparklog.model.ports import Guard
 from sparklog.storage.disk import Space
 from sparklog.storage.log_directory import LogDirectory
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class Room(NamedTuple):

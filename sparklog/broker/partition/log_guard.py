@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 from sparklog.broker.partition.batches import Batches
 from sparklog.core.producers.transactions import Transactions
@@ -40,7 +40,7 @@ from sparklog.storage.late_removals import remove_files
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class LogMachine(Protocol):

@@ -35,7 +35,7 @@ from sparklog.model.time import Clock, MonotonicMs
 from sparklog.storage.damage import find_damage
 from sparklog.storage.log import Log
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 T = TypeVar("T")
 

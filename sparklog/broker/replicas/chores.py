@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from typing import Final
 
 from sparklog.broker.current_settings import CurrentSettings
 from sparklog.broker.disks.log_dirs import DirectoryFailed, LogDirs
@@ -10,7 +11,7 @@ from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.broker.waiting.fetches_in_progress import FetchesInProgress
 from sparklog.model.time import Clock, MonotonicMs
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class Chores:

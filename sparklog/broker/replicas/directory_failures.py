@@ -8,6 +8,7 @@ must be called outside every one.
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from sparklog.broker.disks.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.partition.partition import Partition
@@ -15,7 +16,7 @@ from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.model.ids import TopicId
 from sparklog.storage.log_directory import LogDirectory
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 OnDiskFailure = Callable[[str, str | None], None]
 """Called when the last disk failed, with the reason and the id of the suspect log directory, or None."""

@@ -8,6 +8,7 @@ All methods but ``load`` are called within the guard of ``Roles``, and append to
 """
 
 import logging
+from typing import Final
 
 from sparklog.broker.disks.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.partition.partition import Partition
@@ -19,7 +20,7 @@ from sparklog.model.ids import NO_TOPIC_ID, TopicId, TopicPartition
 from sparklog.model.settings.config import TopicConfig
 from sparklog.storage.log_config import LogConfig
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 RoleEffects = list[Partition | LostDirectory]
 """What is due after a change of roles, in order: the outboxes of partitions, and the reports of failed disks.

@@ -8,6 +8,7 @@ listeners, proposals, reports of failed disks) is delivered after the guard is r
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from typing import Final
 
 from sparklog.broker.current_settings import CurrentSettings
 from sparklog.broker.disks.gone_replicas import GoneReplicas
@@ -27,7 +28,7 @@ from sparklog.model.ports import Guard
 from sparklog.model.settings.config import DynamicConfigs
 from sparklog.storage.log_config import LogConfig
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class Roles:

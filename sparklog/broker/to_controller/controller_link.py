@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from sparklog.core.controller.state.znodes import CONTROLLER, ControllerNode, decode_controller
 from sparklog.model.errors import SparklogError
@@ -18,7 +18,7 @@ from sparklog.model.zookeeper import Node, ZooKeeper
 from sparklog.network.connection import Connection
 from sparklog.zookeeper.node_watch import watch_node
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_MS = 3_000
 """A dead host does not answer a connect, and a change of ``/controller`` cannot end that wait."""

@@ -12,7 +12,7 @@ controller does not know this broker's epoch yet, is sent again after a short pa
 import logging
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.actions import ProposeIsr
@@ -29,7 +29,7 @@ from sparklog.wire.messages.control.alter_partition import (
     BrokerState,
 )
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 RETRY_MS = 50
 SETTLED = frozenset(

@@ -22,7 +22,7 @@ REQUEST_TIMEOUT_MS: Final = 10_000
 LEFT_MIN: Final = 100
 """With fewer ids than these left, the next block is asked for."""
 
-_logger: Final = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class ProducerIds:
@@ -76,7 +76,7 @@ class ProducerIds:
         try:
             self._allocate(broker_epoch)
         except (OSError, KafkaError, WireError) as error:
-            _logger.info("no producer ids in advance, they are asked for when they are needed: %s", error)
+            logger.info("no producer ids in advance, they are asked for when they are needed: %s", error)
         finally:
             with self._lock:
                 self._is_ahead = False

@@ -42,7 +42,7 @@ LEFTOVER: Final = re.compile(r".*\.(tmp|deleted|cleaned|swap)")
 CORRUPTION: Final = "corruption"
 COPY_BYTES: Final = 1_048_576
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

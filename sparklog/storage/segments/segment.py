@@ -44,7 +44,7 @@ SUFFIXES: Final = (LOG, *INDEXES)
 
 NO_TIMESTAMP: Final = -1
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 T = TypeVar("T")
 
 

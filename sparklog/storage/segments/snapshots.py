@@ -28,7 +28,7 @@ SUFFIX: Final = ".snapshot"
 BETWEEN_KEPT: Final = 2
 NAME: Final = re.compile(r"(\d{20})\.snapshot")
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class Snapshots:

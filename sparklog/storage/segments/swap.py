@@ -40,7 +40,7 @@ SWAP_SUFFIX: Final = ".log.swap"
 _SWAP_FILE: Final = re.compile(r"(\d{20})\.log\.swap")
 _LOG_FILE: Final = re.compile(r"(\d{20})\.log")
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,7 +28,7 @@ EPOCHS: Final = "leader-epoch-checkpoint"
 
 VERSION: Final = 0
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 T = TypeVar("T")
 
 

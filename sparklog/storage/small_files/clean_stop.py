@@ -20,7 +20,7 @@ from sparklog.storage.disk import Disk
 CLEAN_MARKER: Final = ".kafka_cleanshutdown"
 FOUND_CLEAN: Final = "found-clean"
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class CleanStop:

@@ -20,7 +20,7 @@ from sparklog.storage.small_files import checkpoints
 
 HISTORY_START: Final = "history-start"
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@ announced in this broker's log.
 """
 
 import logging
+from typing import Final
 
 from sparklog.broker.call import Call
 from sparklog.broker.forwarding import response_to
@@ -13,7 +14,7 @@ from sparklog.wire.messages.admin.alter_client_quotas import (
     AlterClientQuotasResponse,
 )
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 def handle(call: Call, request: AlterClientQuotasRequest) -> None:

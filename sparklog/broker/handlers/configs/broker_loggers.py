@@ -16,7 +16,7 @@ from sparklog.wire.messages.admin.incremental_alter_configs import (
     IncrementallyAlterableConfig,
 )
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 ROOT: Final = "root"
 """Kafka's name of the logger that all others inherit from."""

@@ -9,6 +9,7 @@ stay on disk until then; the same holds for a store that does not answer. Upload
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from crc32c import crc32c
 
@@ -52,7 +53,7 @@ from sparklog.records.remote_segment.identity import SegmentIdentity
 from sparklog.remote.store import RemoteStore, RemoteStoreError
 from sparklog.storage.log import Log
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ unclean election has lost do not count, although the manifest has them.
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.remote_log.copying.heads import read_head
@@ -27,7 +28,7 @@ from sparklog.remote.store import RemoteStore
 from sparklog.storage.log import Log
 from sparklog.storage.segments.segment import Segment
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)

@@ -44,7 +44,7 @@ from sparklog.model.zookeeper import ZooKeeper
 from sparklog.remote.store import RemoteStore
 from sparklog.storage.log import Log
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 GRACE_MS: Final = 3_600_000
 """Longer than any read of a replaced manifest."""

@@ -34,7 +34,7 @@ from sparklog.remote.ownership import owner_of
 from sparklog.remote.store import RemoteStore
 from sparklog.storage.log import Log
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 LOOPS: Final = 4
 """Partitions that are compared at the same time."""

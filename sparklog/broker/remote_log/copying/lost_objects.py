@@ -18,7 +18,7 @@ from sparklog.core.remote_log.remote_segment import RemotePartition
 from sparklog.model.ids import TopicPartition
 from sparklog.remote.store import RemoteStore
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 LATE_MS: Final = 5_000
 RANGES_NAMED_MAX: Final = 5

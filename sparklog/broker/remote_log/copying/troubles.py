@@ -9,12 +9,13 @@ import logging
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from sparklog.core.remote_log.page import ManifestError
 from sparklog.model.ids import TopicPartition
 from sparklog.remote.store import Failure, RemoteStoreError
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.ports import Executor, Guard
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 RUN_BYTES: Final = 4_194_304
 """Bytes of one read, if the fetch wants fewer."""

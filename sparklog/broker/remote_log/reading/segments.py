@@ -26,7 +26,7 @@ from sparklog.records.remote_segment.rest_object import Entry, StoredIn, nth_wit
 from sparklog.remote.store import RemoteStore, RemoteStoreError
 from sparklog.storage.segments.segment_search import first_record_from
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 ENTRIES_KEPT_MAX: Final = 100_000
 """Entries of all indexes that are kept: some 30 MB."""
