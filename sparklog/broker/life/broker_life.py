@@ -327,18 +327,19 @@ class BrokerLife:
         if self._log_dirs is None:
             return
         is_clean = self._stop is True and self.failure is None and self.error is None
+        known = frozenset(self.unreported)
         try:
             if self.body is None:
                 self._log_dirs.close()
             else:
-                self.has_stopped_cleanly = self.body.parts.chores.close(
-                    self.broker_epoch if is_clean else None
-                )
+                self.has_stopped_cleanly = self.body.parts.chores.close(self.broker_epoch if is_clean else None)
         except DirectoryFailed as failed:
             logger.error("the logs are not closed as they should be: %s", failed)
             if failed.is_suspect:
                 with self._guard:
                     self.unreported.add(str(failed.directory.uuid))
+        finally:
+            if self.unreported - known:  # a disk that failed only now
                 self._report_suspects()
 
     def _report_suspects(self) -> None:

@@ -97,7 +97,7 @@ LIFE: Final[tuple[Mutant, ...]] = (
     Mutant(
         "session-ends-before-the-report",
         "a stop in the wrong order",
-        "a start trusts a disk of which an fsync failed",
+        "a start trusts a disk of which an fsync failed, and the log has holes",
         30,
         _session_ends_before_the_report,
         Hunt(kinds=("fail an fsync", "kill broker"), settings={"min.insync.replicas": "2"}),
