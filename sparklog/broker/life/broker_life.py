@@ -332,7 +332,9 @@ class BrokerLife:
             if self.body is None:
                 self._log_dirs.close()
             else:
-                self.has_stopped_cleanly = self.body.parts.chores.close(self.broker_epoch if is_clean else None)
+                self.has_stopped_cleanly = self.body.parts.chores.close(
+                    self.broker_epoch if is_clean else None
+                )
         except DirectoryFailed as failed:
             logger.error("the logs are not closed as they should be: %s", failed)
             if failed.is_suspect:
