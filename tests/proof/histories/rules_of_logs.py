@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from histories.facts import Facts, PartitionFacts
 from histories.findings import Found, Judged, seconds, told_final, told_poll, told_send
-from histories.model import ACKS_ALL, Dump, FinalRead, Poll, Send
+from histories.model import ACKS_ALL, Dump, FaultWindow, FinalRead, Poll, Send
 
 Sight = tuple[int | None, int, str, Send | Poll | FinalRead | Dump]
 """In which life, at which offset, which value, and what shows it."""
@@ -217,8 +217,11 @@ def _idempotent_sends(one: PartitionFacts) -> int:
 
 def producers_keep_their_order(facts: Facts, judged: Judged) -> Found:
     """Of idempotent ones, whatever was in flight. Of plain ones with one request in flight, the records that
-    are where an acknowledgement said: what the client gave up may come late, or a second time.
+    are where an acknowledgement said: what the client gave up may come late, or a second time. Where a bit
+    flips on the way, a plain librdkafka whose batch is refused again and again sends later records first (its
+    requests reach the broker in that order), so these are left out.
     """
+    flipped = [one for one in facts.history.faults if one.kind == "packet-corruption"]
     for one in facts.partitions.values():
         if one.final is None:
             judged.leave_out(one.why_no_final, sum(map(_keeps_its_order, one.sends)))
@@ -229,6 +232,9 @@ def producers_keep_their_order(facts: Facts, judged: Judged) -> Found:
             if send is None or not _keeps_its_order(send):
                 continue
             if not send.is_idempotent and send.offset != offset:
+                continue
+            if not send.is_idempotent and any(_is_open(send, window) for window in flipped):
+                judged.leave_out("plain, while bits flipped on the way", 1)
                 continue
             before = last.get(send.session)
             last[send.session] = send
@@ -245,6 +251,11 @@ def producers_keep_their_order(facts: Facts, judged: Judged) -> Found:
 def _keeps_its_order(send: Send) -> bool:
     """Whether its producer promises the order of this record."""
     return send.is_idempotent or (send.in_flight == 1 and send.acks != 0 and send.is_ok)
+
+
+def _is_open(send: Send, window: FaultWindow) -> bool:
+    """Whether it was sent before the fault ended, and answered after it began."""
+    return send.done_ns >= window.begin_ns and (window.end_ns < 0 or send.invoked_ns <= window.end_ns)
 
 
 def order_is_real(facts: Facts, judged: Judged) -> Found:

@@ -395,6 +395,26 @@ def a_plain_producer_repeats_what_was_there_and_is_acknowledged_for_the_later_co
 
 
 @legal
+def a_plain_producer_overtakes_itself_while_bits_flip_on_the_way(it):
+    it.send("z", 0, **ONE_IN_FLIGHT)
+    refused = it.begin("a", **ONE_IN_FLIGHT)
+    it.fault("packet-corruption", 20)
+    it.send("b", 1, **ONE_IN_FLIGHT)
+    it.answer(refused, offset=2)
+    it.final((0, "z"), (1, "b"), (2, "a"))
+
+
+@breaks("ProducersKeepTheirOrder")
+def a_plain_producer_overtakes_itself_after_bits_have_flipped(it):
+    it.fault("packet-corruption", 20)
+    it.tick(60)
+    first, second = it.begin("a", **ONE_IN_FLIGHT), it.begin("b", **ONE_IN_FLIGHT)
+    it.answer(second, offset=0)
+    it.answer(first, offset=1)
+    it.final((0, "b"), (1, "a"))
+
+
+@legal
 def what_a_plain_producer_gave_up_comes_late(it):
     it.answer(it.begin("a", **ONE_IN_FLIGHT), "info")
     it.send("b", 0, **ONE_IN_FLIGHT)
