@@ -346,7 +346,9 @@ class BrokerLife:
 
     def _report_suspects(self) -> None:
         epoch = self.broker_epoch if self.broker_epoch >= 0 else None
-        for suspect in sorted(self.unreported):
+        with self._guard:
+            suspects = sorted(self.unreported)
+        for suspect in suspects:
             report_suspect(self._ports.zookeeper, self._broker_id, suspect, epoch)
             self._note_reported(suspect)
 
