@@ -58,6 +58,7 @@ A JVM with other classes ignores it, without a word (``-Xlog:disable``).
 """
 
 _chroots = itertools.count()
+_shared_clusters: list[InProcessCluster] = []
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -182,7 +183,20 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessClust
         "log.retention.check.interval.ms": str(24 * 60 * 60 * 1_000),
     }
     with InProcessCluster(tmp_path_factory.mktemp("cluster"), zookeeper="real", settings=patient) as running:
+        _shared_clusters.append(running)
         yield running
+        _shared_clusters.remove(running)
+
+
+@pytest.fixture(autouse=True)
+def brokers_that_all_tests_share_live_on() -> Iterator[None]:
+    """One that ended fails the test in which it did, with the reason, and no later one."""
+    yield
+    for cluster in _shared_clusters:
+        failures = cluster.failures
+        for broker_id in failures:
+            cluster.revive(broker_id)
+        assert not failures
 
 
 @pytest.fixture(scope="session")

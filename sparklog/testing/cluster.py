@@ -233,6 +233,12 @@ class InProcessCluster:
 
     # State
 
+    @property
+    def failures(self) -> dict[int, str]:
+        """Why brokers have ended by themselves, by id; ``revive`` starts such a broker again."""
+        failed = ((broker_id, broker.failure) for broker_id, broker in self.brokers.items())
+        return {broker_id: why for broker_id, why in failed if why is not None}
+
     def partitions(self, topic: str) -> tuple[PartitionDescription, ...]:
         return self.admin.describe_topics([topic])[0].partitions
 

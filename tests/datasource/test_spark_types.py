@@ -1,5 +1,6 @@
 """docs/types.md: both formats as they stand there, each type through Spark and a topic and back."""
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -71,17 +72,18 @@ def time_zone(spark: Any, request: pytest.FixtureRequest) -> Iterator[str]:
     spark.conf.set("spark.sql.session.timeZone", before)
 
 
+_numbers = itertools.count(1)
+
+
 class Way:
     """Frames through a topic of their own and back, by a format of the page."""
 
     def __init__(self, spark: Any, cluster: InProcessCluster) -> None:
         self._spark = spark
         self._brokers = {"kafka.bootstrap.servers": cluster.bootstrap_servers}
-        self._topics = 0
 
     def there_and_back(self, frame: Any, title: str) -> Any:
-        self._topics += 1
-        code = re.sub(r'"(measured|observed)"', rf'"\1-{id(self)}-{self._topics}"', FORMATS[title])
+        code = re.sub(r'"(measured|observed)"', rf'"\1-{next(_numbers)}"', FORMATS[title])
         names = {"spark": self._spark, "brokers": self._brokers, "df": frame}
         exec(compile(code, str(PAGE), "exec"), names)
         return names["back"]

@@ -139,3 +139,12 @@ def test_what_makes_no_sense_is_refused_with_the_remedy(own) -> None:
         InProcessCluster(zookeeper="etcd")
     with pytest.raises(SparklogError, match=r"no broker 7: this cluster has \[1, 2, 3\]"):
         own.kill(7)
+
+
+def test_a_broker_that_ended_by_itself_is_named_with_its_reason_and_revived(own) -> None:
+    own.brokers[2].life.fail("for a test")
+    assert own.brokers[2].wait_stopped(10)
+    assert own.failures == {2: "for a test"}
+    own.revive(2)
+    assert own.failures == {}
+    own.create_topic("events")
