@@ -1,6 +1,6 @@
 """The parts of one broker that its handlers share."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sparklog.broker.conversion.conversion_statistics import ConversionStatistics
@@ -27,7 +27,7 @@ from sparklog.broker.waiting.fetches_in_progress import FetchesInProgress
 from sparklog.broker.waiting.joint_wait import JointWaits
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId
-from sparklog.model.ports import Executor
+from sparklog.model.ports import Executor, Guard
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
 
@@ -65,11 +65,13 @@ class BrokerContext:
     internal_topics: InternalTopics
     markers: TransactionMarkers
     verifier: TransactionVerifier
+    new_guard: Callable[[], Guard]
+    """Makes the guard of a request that several threads may answer."""
     waiting_room: Executor
     """Runs work that waits for the controller: request handlers are few, and must not wait while it is
     away.
     """
-    conversions: ConversionStatistics = field(default_factory=ConversionStatistics)
+    conversions: ConversionStatistics
     identity: Mapping[str, str] = field(default_factory=dict)
     """Settings whose values the broker found at its start: its id, log directories and addresses."""
 

@@ -1,6 +1,6 @@
 """The broker's ports to the outside, so that a simulation can replace it.
 
-Partitions and their roles, the fetch and produce paths and the fetchers take no lock but the guards that are
+Handlers, partitions and their roles, directories, waits and fetchers take no lock but the guards that are
 given to them, start no thread, and read no clock but the one that they get.
 """
 

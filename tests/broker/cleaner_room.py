@@ -47,7 +47,7 @@ class Room:
 
     def open(self) -> None:
         self.directory = LogDirectory.open(str(self.folder), 1, "c", LocalDisk(), self.clock, boot_id="b")
-        self.log_dirs = LogDirs([self.directory], self.config)
+        self.log_dirs = LogDirs([self.directory], self.config, new_guard=threading.Lock)
         ports = Ports(clock=self.clock, timer=None, executor=AtOnce(), new_guard=threading.Lock)
         self.parts = ReplicaParts.compose(
             BrokerId(1), self.config, self.log_dirs, ports, fetchers=Nobody(), proposals=Nobody()

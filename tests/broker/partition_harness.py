@@ -71,6 +71,7 @@ class Harness:
             self.log,
             guard=threading.Lock(),
             delivery=threading.Lock(),
+            flushing=threading.Lock(),
             outlet=lambda _, effect: self.effects.append(effect),
             clock=SystemClock(),
             **options,

@@ -119,7 +119,9 @@ class Served:
                 internal_topics=None,
                 markers=None,
                 verifier=None,
+                new_guard=threading.Lock,
                 waiting_room=AtOnce(),
+                conversions=None,
             )
         )
 

@@ -57,7 +57,7 @@ class Broker:
         self.directory = self.directories[0]
         config = BrokerConfig()
         offline = {str(folder): "is offline" for folder in self.folders if usable and folder not in usable}
-        log_dirs = self.log_dirs = LogDirs(self.directories, config, offline)
+        log_dirs = self.log_dirs = LogDirs(self.directories, config, offline, new_guard=threading.Lock)
         log_dirs.load(executor=None)
         ports = Ports(clock=self.clock, timer=None, executor=None, new_guard=threading.Lock)
         nobody = SimpleNamespace(start=lambda *_: None, stop=lambda *_: None, together=nullcontext)

@@ -1,13 +1,13 @@
 """How many records were converted between message formats, for metrics."""
 
-import threading
+from sparklog.model.ports import Guard
 
 
 class ConversionStatistics:
     """Counted by any thread."""
 
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
         self.produced = 0
         """Records of producers that sent message format 0 or 1."""
         self.fetched = 0

@@ -11,14 +11,13 @@ already hold (Kafka's rule).
 """
 
 import logging
-import threading
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Final
 
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
 from sparklog.model.errors import LogDirectoryError, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
-from sparklog.model.ports import Executor
+from sparklog.model.ports import Executor, Guard
 from sparklog.model.settings.config import BrokerConfig, TopicConfig
 from sparklog.storage.disk import may_have_lost
 from sparklog.storage.log import Log
@@ -52,6 +51,8 @@ class LogDirs:
         directories: Sequence[LogDirectory],
         config: BrokerConfig,
         unusable: Mapping[str, str] | None = None,
+        *,
+        new_guard: Callable[[], Guard],
     ) -> None:
         """``unusable``: the path of each directory that could not be opened, and the reason."""
         self._directories = list(directories)
@@ -66,8 +67,8 @@ class LogDirs:
         """Other directories with logs of the same name, of other topics."""
         self._half_made: dict[tuple[TopicId, int], LogDirectory] = {}
         """Replicas whose creation failed, and the directory in which their files may remain."""
-        self._guard = threading.Lock()
-        self._notes = threading.Lock()
+        self._guard = new_guard()
+        self._notes = new_guard()
         """Held while the note of suspect directories is read and rewritten."""
         self.lost_at_start: frozenset[str] = frozenset()
         """Ids of directories that failed while they were loaded, and may have lost records."""

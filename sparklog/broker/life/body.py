@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final, Self
 
 from sparklog.broker.context import BrokerContext
+from sparklog.broker.conversion.conversion_statistics import ConversionStatistics
 from sparklog.broker.coordination.broker_batches import BrokerCalls
 from sparklog.broker.coordination.coordinators import CoordinatorShards
 from sparklog.broker.coordination.internal_topic_creation import InternalTopics
@@ -229,7 +230,9 @@ def _context(
         ),
         markers=markers,
         verifier=verifier,
+        new_guard=inside.new_guard,
         waiting_room=ports.waiting_room,
+        conversions=ConversionStatistics(inside.new_guard()),
         identity=ports.identity,
     )
 

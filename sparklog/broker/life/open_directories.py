@@ -15,7 +15,7 @@ from typing import Final
 from sparklog.broker.disks.log_dirs import LogDirs
 from sparklog.model.errors import LogDirectoryError
 from sparklog.model.ids import BrokerId
-from sparklog.model.ports import Executor
+from sparklog.model.ports import Executor, Guard
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper
@@ -36,6 +36,7 @@ class Host:
     """Recovers several logs at a time."""
     boot_id: str
     """Changes with every boot of the operating system, which loses unflushed writes."""
+    new_guard: Callable[[], Guard]
     new_uuid: Callable[[], uuid.UUID] = uuid.uuid4
 
 
@@ -62,7 +63,8 @@ def open_directories(
             report_missing(zookeeper, broker_id, {str(directory.uuid) for directory in opened})
         if not opened:
             raise LogDirectoryError("; ".join(map(str, unusable.values())))
-        log_dirs = LogDirs(opened, config, {path: str(error) for path, error in unusable.items()})
+        reasons = {path: str(error) for path, error in unusable.items()}
+        log_dirs = LogDirs(opened, config, reasons, new_guard=host.new_guard)
         suspect = read_suspect(zookeeper, broker_id) | log_dirs.suspects()
         try:
             log_dirs.load(host.executor, suspect, tell)

@@ -73,7 +73,7 @@ class ProcessPorts:
             name=f"{name}-recovery", threads=config.get_int("num.recovery.threads.per.data.dir")
         )
         self._waiting_room = ThreadExecutor(name=f"{name}-asks-controller", threads=CONTROLLER_CALLS_MAX)
-        self.host = Host(LocalDisk(), self._clock, self._executor, read_boot_id())
+        self.host = Host(LocalDisk(), self._clock, self._executor, read_boot_id(), threading.Lock)
         self._listeners = config.listeners
         self._identity: dict[str, str] = {}
         self._loops = LoopThreads(self.ask)
@@ -120,7 +120,9 @@ class ProcessPorts:
             waiting_room=self._waiting_room,
             hang_up=lambda leader, lane: self._connections[lane].forget(leader),
             lanes=self._lanes,
-            producer_ids=ProducerIds(broker_id, link, self._waiting_room),
+            producer_ids=ProducerIds(
+                broker_id, link, self._waiting_room, guard=threading.Lock(), asking=threading.Lock()
+            ),
             new_seed=lambda: secrets.randbits(64),
             store=None if self._store is None else self._store.ports(),
             identity=self._identity,

@@ -9,7 +9,6 @@ The guard knows no replication: its machine is whatever answers the four facts o
 """
 
 import logging
-import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -84,8 +83,8 @@ class LogGuard:
         lock: Guard,
         delivery: Guard,
         outlet: Callable[[OutwardEffect], None],
+        flushing: Guard,
         clock: Clock,
-        flushing: Guard | None = None,
     ) -> None:
         """``delivery`` is held by the thread that lets out the outbox, ``flushing`` by the one that syncs."""
         self.topic_partition = topic_partition
@@ -106,7 +105,7 @@ class LogGuard:
         self._clock = clock
         self._outbox: deque[OutwardEffect] = deque()
         self._step_effects: list[OutwardEffect] = []
-        self._flushing: Guard = threading.Lock() if flushing is None else flushing
+        self._flushing = flushing
         self._flushed_ms = clock.monotonic_ms()
         with self.step:
             self.log_changed()

@@ -56,9 +56,9 @@ class Partition:
         *,
         guard: Guard,
         delivery: Guard,
+        flushing: Guard,
         outlet: Callable[["Partition", OutwardEffect], None],
         clock: Clock,
-        flushing: Guard | None = None,
         why_no_room: Callable[[TopicPartition], str] = lambda _: "",
     ) -> None:
         """``outlet`` carries out outward effects; the three guards are those of ``LogGuard``;
@@ -77,8 +77,8 @@ class Partition:
             lock=guard,
             delivery=delivery,
             outlet=partial(outlet, self),
-            clock=clock,
             flushing=flushing,
+            clock=clock,
         )
         self.leader_append: Final = LeaderAppend(
             log, replica, self.log_guard, self._gate, clock, partial(why_no_room, replica.topic_partition)

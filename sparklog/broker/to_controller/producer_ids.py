@@ -8,14 +8,13 @@ therefore start without a controller or ZooKeeper; every Spark task that writes 
 """
 
 import logging
-import threading
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from sparklog.broker.ports import ToController
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ProducerId
-from sparklog.model.ports import Executor
+from sparklog.model.ports import Executor, Guard
 from sparklog.wire.messages.control.allocate_producer_ids import AllocateProducerIdsRequest
 
 REQUEST_TIMEOUT_MS: Final = 10_000
@@ -33,16 +32,16 @@ class ProducerIds:
         broker_id: BrokerId,
         link: ToController,
         executor: Executor,
-        asking: AbstractContextManager[Any] | None = None,
+        *,
+        guard: Guard,
+        asking: AbstractContextManager[Any],
     ) -> None:
-        """``asking`` is held during a request to the controller, so that concurrent callers share its answer;
-        by default a thread lock.
-        """
+        """``asking`` is held during a request to the controller: concurrent callers share its answer."""
         self._broker_id = broker_id
         self._link = link
         self._executor = executor
-        self._asking = asking or threading.Lock()
-        self._lock = threading.Lock()  # protects the fields below; held for a few lines
+        self._asking = asking
+        self._lock = guard  # protects the fields below; held for a few lines
         self._ids = range(0)
         self._next_ids = range(0)
         self._failures_count = 0

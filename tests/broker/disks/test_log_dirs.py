@@ -1,6 +1,7 @@
 """The log directories of one broker, over real disks: what they prove together at a start."""
 
 import errno
+import threading
 import uuid
 
 import pytest
@@ -26,7 +27,7 @@ def start(tmp_path, clock):
             LogDirectory.open(str(tmp_path / name), 1, "c", LocalDisk(), clock, boot_id=boot)
             for name in names
         ]
-        log_dirs = LogDirs(opened, BrokerConfig())
+        log_dirs = LogDirs(opened, BrokerConfig(), new_guard=threading.Lock)
         log_dirs.load(executor=None)
         return log_dirs, *opened
 

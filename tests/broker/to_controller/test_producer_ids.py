@@ -1,5 +1,7 @@
 """Producer ids come in blocks, asked for before they are needed, and none comes twice."""
 
+import threading
+
 import pytest
 
 from sparklog.broker.to_controller.producer_ids import LEFT_MIN, ProducerIds
@@ -34,7 +36,7 @@ def link() -> Link:
 
 @pytest.fixture
 def ids(link) -> ProducerIds:
-    return ProducerIds(BrokerId(1), link, AtOnce())
+    return ProducerIds(BrokerId(1), link, AtOnce(), guard=threading.Lock(), asking=threading.Lock())
 
 
 def test_ids_are_there_while_the_controller_is_away(ids, link) -> None:

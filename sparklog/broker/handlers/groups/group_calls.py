@@ -4,7 +4,6 @@ Names are stored with a length of two bytes, but arrive with up to four. A name 
 refused here.
 """
 
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
@@ -43,7 +42,7 @@ def ask_coordinator_of_each(
     responses in the order of ``requests``.
     """
     responses: dict[int, Any] = {}
-    guard = threading.Lock()
+    guard = call.broker.new_guard()
 
     def keep(number: int, response: Any) -> None:
         with guard:

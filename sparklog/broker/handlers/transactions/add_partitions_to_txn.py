@@ -5,7 +5,6 @@ with partitions of internal topics, which are closed to clients: a group's parti
 AddOffsetsToTxn.
 """
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
@@ -60,7 +59,7 @@ def handle(call: Call, request: AddPartitionsToTxnRequest) -> None:
 def _handle_many(call: Call, transactions: Sequence[AddPartitionsToTxnTransaction]) -> None:
     """Results in the order of the transactions."""
     results: dict[int, Errors] = {}
-    guard = threading.Lock()
+    guard = call.broker.new_guard()
 
     def keep(number: int, errors: Errors) -> None:
         with guard:

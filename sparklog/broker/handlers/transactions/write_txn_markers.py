@@ -6,7 +6,6 @@ partition of an internal topic is reported to the coordinator there once it is b
 Errors are answered for each partition; the sender sends the marker again.
 """
 
-import threading
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -62,7 +61,7 @@ class _Writing:
         self._asked = asked
         self._markers = markers
         self._results: list[Results] = [{} for _ in asked]
-        self._guard = threading.Lock()
+        self._guard = call.broker.new_guard()
 
     def appends(self) -> "list[_Append]":
         """What is to be appended. The markers that are not to be get their results here."""

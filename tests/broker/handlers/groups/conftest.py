@@ -62,7 +62,7 @@ class Exchanged:
             RequestContext(1, "10.0.0.9", "EXTERNAL", 0),
             self.connection,
         )
-        broker = SimpleNamespace(coordinators=coordinators, metadata=metadata)
+        broker = SimpleNamespace(coordinators=coordinators, metadata=metadata, new_guard=threading.Lock)
         header, body = decode_request(exchange.frame)
         self.call = Call(header, exchange, broker)
         self.body = body

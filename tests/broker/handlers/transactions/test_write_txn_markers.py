@@ -47,6 +47,7 @@ class Leading:
             appends=self.waits,
             clock=clock,
             coordinators=SimpleNamespace(on_end=lambda *end: self.ends.append(end)),
+            new_guard=threading.Lock,
         )
 
     def partition(self, topic_partition):

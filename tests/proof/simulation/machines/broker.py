@@ -255,6 +255,7 @@ class SimulatedPorts:
             process,
             InlineExecutor(),
             machine.boot_id,
+            Tripwire,
             new_uuid=lambda: uuid.UUID(int=draw.getrandbits(128)),
         )
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from simulation.invariants.invariant import Violation
 from simulation.machines.blocking_work import ControllerCalls, WorkThreadLock, WorkThreads
-from simulation.schedule import dice
+from simulation.schedule import Tripwire, dice
 from sparklog.broker.to_controller import producer_ids as of_brokers
 from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.core.controller import producer_id_blocks as of_controllers
@@ -116,7 +116,7 @@ class WatchedIds(ProducerIds):
     def __init__(
         self, broker_id: BrokerId, calls: ControllerCalls, threads: WorkThreads, rule: ProducerIdsAreUnique
     ) -> None:
-        super().__init__(broker_id, calls, threads, WorkThreadLock(threads))
+        super().__init__(broker_id, calls, threads, guard=Tripwire(), asking=WorkThreadLock(threads))
         self._process: Final = threads.process
         self._rule: Final = rule
 
