@@ -1,4 +1,4 @@
-"""All fetchers of a broker, each with a loop of its own; ``follow_table`` says which partition is whose.
+"""All fetchers of a broker, each with a loop of its own, and the table of which fetches for which partition.
 
 A partition that begins to follow must be fetched for at once, also while its fetcher waits in a long poll at
 the leader: its connection is closed to end that poll. (Kafka lets the poll run out, and the high watermark of
@@ -7,6 +7,10 @@ ends the poll: a new topic of 1,000 partitions would cost as many connections ot
 
 With ``num.replica.fetchers`` above 1 a leader has so many fetchers, each on a lane of its own, which is a
 connection, and the partitions are spread over them.
+
+A topic may be recreated under its name while a message about the earlier one is on its way. So an entry of
+the table is of a name *and* of one partition object. A partition that begins to follow replaces any other of
+its name, and a message about a replaced partition changes nothing.
 """
 
 import logging
@@ -16,7 +20,6 @@ from contextlib import contextmanager
 from typing import Final
 
 from sparklog.broker.following.fetcher import Fetcher
-from sparklog.broker.following.follow_table import FollowTable
 from sparklog.broker.partition.partition import Partition
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition
@@ -45,7 +48,7 @@ class Fetchers:
         self._lanes = lanes
         self._guard = guard
         self._runners: dict[tuple[BrokerId, int], _Runner] = {}
-        self._followed: FollowTable[_Runner] = FollowTable()
+        self._followed: dict[TopicPartition, tuple[Partition, _Runner]] = {}
         self._together = 0
         self._late: dict[_Runner, None] = {}
         """Those that got partitions while many begin together, in the order of their first one."""
@@ -53,7 +56,7 @@ class Fetchers:
     def start(self, partition: Partition, leader: BrokerId) -> None:
         with self._guard:
             runner = self._runner(leader, lane_of(partition.topic_partition, self._lanes))
-            self._followed.follow(partition, runner)
+            self._follow(partition, runner)
             if self._together:
                 self._late[runner] = None
                 return
@@ -88,7 +91,7 @@ class Fetchers:
 
     def stop(self, partition: Partition) -> None:
         with self._guard:
-            self._followed.stop(partition)
+            self._stop(partition)
 
     def ask_leader_offsets(self, partition: Partition) -> None:
         if (runner := self._runner_of(partition)) is not None:
@@ -101,7 +104,29 @@ class Fetchers:
 
     def _runner_of(self, partition: Partition) -> "_Runner | None":
         with self._guard:
-            return self._followed.runner_of(partition)
+            return self._follower(partition)
+
+    # Within the guard
+
+    def _follow(self, partition: Partition, runner: "_Runner") -> None:
+        """Let ``runner`` fetch for it, instead of any earlier partition of the same name."""
+        known = self._followed.get(partition.topic_partition)
+        if known is not None:
+            self._stop(known[0])
+        self._followed[partition.topic_partition] = (partition, runner)
+        runner.fetcher.add(partition)
+
+    def _stop(self, partition: Partition) -> None:
+        """Nothing changes if the partition does not follow, or was replaced."""
+        runner = self._follower(partition)
+        if runner is not None:
+            del self._followed[partition.topic_partition]
+            runner.fetcher.remove(partition)
+
+    def _follower(self, partition: Partition) -> "_Runner | None":
+        """None for a partition that does not follow."""
+        known = self._followed.get(partition.topic_partition)
+        return None if known is None or known[0] is not partition else known[1]
 
 
 def lane_of(topic_partition: TopicPartition, lanes: int) -> int:

@@ -3,6 +3,7 @@
 import threading
 
 from sparklog.broker.following.fetchers import Fetchers
+from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.loops import Await, Pause, go_on
 
@@ -11,13 +12,16 @@ class QuietFetcher:
     """Notes for whom it would fetch."""
 
     def __init__(self, leader) -> None:
-        self.leader, self.followed = leader, []
+        self.leader, self.followed, self.backed_off = leader, [], []
 
     def add(self, partition) -> None:
         self.followed.append(partition)
 
     def remove(self, partition) -> None:
         self.followed.remove(partition)
+
+    def back_off(self, partition) -> None:
+        self.backed_off.append(partition)
 
     def round(self):
         return 60_000
@@ -102,7 +106,29 @@ def test_a_late_stop_of_a_deleted_partition_does_not_stop_its_successor_of_the_s
     bench.fetchers.stop(deleted)
     assert (bench.made[1, 0].followed, bench.made[2, 0].followed) == ([], [made_anew])
     bench.fetchers.stop(made_anew)
+    bench.fetchers.stop(made_anew)
     assert bench.made[2, 0].followed == []
+
+
+def test_a_partition_that_follows_another_leader_is_fetched_for_by_that_fetcher_alone() -> None:
+    bench, partition = Bench(), Named()
+    for leader in (1, 2):
+        bench.fetchers.start(partition, BrokerId(leader))
+    assert (bench.made[1, 0].followed, bench.made[2, 0].followed) == ([], [partition])
+    bench.fetchers.back_off(partition, ErrorCode.fenced_leader_epoch)
+    assert (bench.made[1, 0].backed_off, bench.made[2, 0].backed_off) == ([], [partition])
+
+
+def test_a_message_about_a_replaced_partition_or_one_that_stopped_reaches_no_fetcher() -> None:
+    bench = Bench()
+    deleted, made_anew = Named(), Named()
+    for partition in (deleted, made_anew):
+        bench.fetchers.start(partition, BrokerId(1))
+    assert bench.made[1, 0].followed == [made_anew]
+    bench.fetchers.back_off(deleted, ErrorCode.fenced_leader_epoch)
+    bench.fetchers.stop(made_anew)
+    bench.fetchers.back_off(made_anew, ErrorCode.fenced_leader_epoch)
+    assert bench.made[1, 0].backed_off == []
 
 
 def test_the_partitions_of_a_leader_are_spread_over_its_fetchers_each_with_its_own_lane() -> None:
