@@ -6,10 +6,7 @@ parses the message's metadata, a flatbuffer:
 
     0xFFFFFFFF | metadata length i32 | metadata, padded | body
 
-    Message:     0 version i16 (4 is V5), 1 header type u8 (3 is RecordBatch), 2 header, 3 body length i64
-    RecordBatch: 0 row count i64, 1 nodes [row count i64, null count i64], 2 buffers [offset i64, length i64],
-                 3 compression, 4 variadic buffer counts
-    compression: 0 codec i8 (0 LZ4 frame, 1 ZSTD), 1 method i8 (0: each buffer by itself)
+The fields of its tables are ``MessageField``, ``RecordBatchField`` and ``CompressionField``.
 
 A flatbuffer table starts with the distance back to its vtable. The vtable holds its own length, the table's
 length, and a u16 per field: the field's position in the table, 0 if it is absent. A compressed buffer begins
@@ -25,8 +22,8 @@ from sparklog.records.envelope import Bytes
 
 PREFIX: Final = struct.Struct("<Ii")
 _CONTINUATION: Final = 0xFFFF_FFFF
-_METADATA_V5: Final = 4
-_RECORD_BATCH: Final = 3
+METADATA_V5: Final = 4
+RECORD_BATCH: Final = 3
 _ALIGNMENT: Final = 8
 
 _U8: Final = struct.Struct("<B")
@@ -38,6 +35,40 @@ _I64: Final = struct.Struct("<q")
 _PAIR: Final = struct.Struct("<qq")
 _PAIRS_MAX: Final = 65_535
 """The greatest number of nodes or buffers of a batch; the column directory counts them in 16 bits."""
+
+
+class MessageField:
+    """Field numbers of a Message."""
+
+    VERSION: Final = 0
+    """i16: ``METADATA_V5``"""
+    HEADER_TYPE: Final = 1
+    """u8: ``RECORD_BATCH``"""
+    HEADER: Final = 2
+    BODY_LENGTH: Final = 3
+    """i64"""
+
+
+class RecordBatchField:
+    """Field numbers of a RecordBatch."""
+
+    ROW_COUNT: Final = 0
+    """i64"""
+    NODES: Final = 1
+    """Pairs of row count i64 and null count i64."""
+    BUFFERS: Final = 2
+    """Pairs of offset i64 and length i64."""
+    COMPRESSION: Final = 3
+    VARIADIC_COUNTS: Final = 4
+
+
+class CompressionField:
+    """Field numbers of a BodyCompression."""
+
+    CODEC: Final = 0
+    """i8: 0 LZ4 frame, 1 ZSTD"""
+    METHOD: Final = 1
+    """i8: 0, each buffer by itself"""
 
 
 class Node(NamedTuple):
@@ -110,22 +141,22 @@ def _parse(message: memoryview) -> IpcLayout:
         raise CorruptBatch(f"{len(message)} bytes that begin {bytes(message[:8]).hex()} are no Arrow message")
     metadata = message[PREFIX.size : metadata_length]
     table = FlatTable(metadata, _U32.unpack_from(metadata, 0)[0])
-    version, kind = table.number(0, _I16), table.number(1, _U8)
-    if version != _METADATA_V5 or kind != _RECORD_BATCH:
+    version, kind = table.number(MessageField.VERSION, _I16), table.number(MessageField.HEADER_TYPE, _U8)
+    if version != METADATA_V5 or kind != RECORD_BATCH:
         raise CorruptBatch(f"an Arrow message of version {version} and type {kind} is not a V5 record batch")
-    batch = table.table(2)
-    body_length = table.number(3, _I64)
+    batch = table.table(MessageField.HEADER)
+    body_length = table.number(MessageField.BODY_LENGTH, _I64)
     if batch is None or not 0 <= body_length <= len(message) - metadata_length:
         raise CorruptBatch(f"an Arrow body of {body_length} bytes in {len(message) - metadata_length}")
-    if batch.field(4):
+    if batch.field(RecordBatchField.VARIADIC_COUNTS):
         raise CorruptBatch("an Arrow batch with view types, which sparklog does not support")
     return IpcLayout(
         metadata_length=metadata_length,
         body_length=body_length,
-        row_count=batch.number(0, _I64),
-        nodes=tuple(Node(*pair) for pair in batch.pairs(1)),
-        buffers=_buffers(batch.pairs(2), body_length),
-        codec=_codec(batch.table(3)),
+        row_count=batch.number(RecordBatchField.ROW_COUNT, _I64),
+        nodes=tuple(Node(*pair) for pair in batch.pairs(RecordBatchField.NODES)),
+        buffers=_buffers(batch.pairs(RecordBatchField.BUFFERS), body_length),
+        codec=_codec(batch.table(RecordBatchField.COMPRESSION)),
     )
 
 
@@ -139,7 +170,10 @@ def _buffers(pairs: list[tuple[int, int]], body_length: int) -> tuple[Region, ..
 def _codec(compression: "FlatTable | None") -> int | None:
     if compression is None:
         return None
-    codec, method = compression.number(0, _U8), compression.number(1, _U8)
+    codec, method = (
+        compression.number(CompressionField.CODEC, _U8),
+        compression.number(CompressionField.METHOD, _U8),
+    )
     if codec > 1 or method != 0:
         raise CorruptBatch(f"an Arrow batch compressed by unknown codec {codec}, method {method}")
     return codec
