@@ -24,15 +24,6 @@ COMMAND_GROUP: Final = "sparklog.commands"
 
 CONFIG_FLAGS: Final = ("-c", "--config")
 
-_ABOUT_AN_ARGUMENT: Final = re.compile(r"argument (?P<names>\S+): (?P<problem>.*)", re.DOTALL)
-_INVALID_CHOICE: Final = re.compile(
-    r"invalid choice: '(?P<value>.*)' \(choose from (?P<choices>.*)\)", re.DOTALL
-)
-_INVALID_NUMBER: Final = re.compile(r"invalid int value: '(?P<value>.*)'", re.DOTALL)
-_UNRECOGNIZED: Final = "unrecognized arguments: "
-_SOMETHING_IS_MISSING: Final = re.compile(
-    r"the following arguments are required: |one of the arguments .* is required"
-)
 _OPTION: Final = re.compile(r"--?[A-Za-z][^=]*")
 
 DONE: Final = 0
@@ -66,38 +57,54 @@ class Command:
 class Parser(argparse.ArgumentParser):
     """An argparse parser whose errors are one line, with the option as it was typed and the remedy.
 
+    What argparse says is printed, and never read: each release of Python has other words. Values that are
+    none of several, and unknown arguments, are refused in words of our own.
+
     ``-c`` and ``--config`` accept several settings, as in ``--config a=1 b=2 NAME``.
     """
 
     _typed: Sequence[str] = ()
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, exit_on_error=False)
+
+    def parse_args(  # type: ignore[override]  # what argparse's overloads say, in one
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> Any:
+        parsed, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            self._refuse_unknown(unknown)
+        return parsed
+
     def parse_known_args(  # type: ignore[override]  # what argparse's overloads say, in one
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> Any:
         self._typed = one_setting_each(sys.argv[1:] if args is None else args)
-        return super().parse_known_args(self._typed, namespace)
+        try:
+            return super().parse_known_args(self._typed, namespace)
+        except argparse.ArgumentError as error:
+            if error.argument_name is None:
+                self.error(error.message)
+            self._refuse(f"{self._as_typed(error.argument_name)}: {error.message}")
 
     def error(self, message: str) -> NoReturn:
-        self.exit(WRONG_USAGE, f"{self.prog}: {self._in_our_words(message)}; see {self.prog} --help\n")
+        """Refuse a line that lacks an argument, which argparse reports here; it may be the misspelt one."""
+        if misspelt := self._unknown_options():
+            self._refuse_unknown(misspelt)
+        self._refuse(message)
 
-    def _in_our_words(self, message: str) -> str:
-        if _SOMETHING_IS_MISSING.match(message) and (misspelt := self._unknown_options()):
-            message = f"{_UNRECOGNIZED}{' '.join(misspelt)}"  # the missing option may be the misspelt one
-        if message.startswith(_UNRECOGNIZED):
-            unknown = message.removeprefix(_UNRECOGNIZED).split()[0].partition("=")[0]
-            return message + did_you_mean(unknown, _long_options(self))
-        about = _ABOUT_AN_ARGUMENT.fullmatch(message)
-        if about is None:
-            return message
-        name, problem = self._as_typed(about["names"]), about["problem"]
-        if (number := _INVALID_NUMBER.fullmatch(problem)) is not None:
-            return f"{name}: {number['value']!r} is not a whole number"
-        choice = _INVALID_CHOICE.fullmatch(problem)
-        if choice is None:
-            return f"{name}: {problem}"
-        choices = choice["choices"].replace("'", "")
-        hint = did_you_mean(choice["value"], choices.split(", "))
-        return f"{name}: {choice['value']!r} is none of {choices}{hint}"
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            choices = [str(choice) for choice in action.choices]
+            hint = did_you_mean(str(value), choices)
+            raise argparse.ArgumentError(action, f"{value!r} is none of {', '.join(choices)}{hint}")
+
+    def _refuse_unknown(self, arguments: Sequence[str]) -> NoReturn:
+        hint = did_you_mean(arguments[0].partition("=")[0], _long_options(self))
+        self._refuse(f"unrecognized arguments: {' '.join(arguments)}{hint}")
+
+    def _refuse(self, problem: str) -> NoReturn:
+        self.exit(WRONG_USAGE, f"{self.prog}: {problem}; see {self.prog} --help\n")
 
     def _unknown_options(self) -> list[str]:
         """The typed options that neither this parser nor a nested one has."""

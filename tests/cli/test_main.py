@@ -116,6 +116,28 @@ def test_a_misspelt_option_is_named_before_one_that_is_missing(
     assert complaint in ran.err
 
 
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (
+            "topics lst",
+            "list|describe|alter|delete: 'lst' is none of create, list, describe, alter, delete; did",
+        ),
+        ("topics li't", '"li\'t" is none of create, list, describe, alter, delete; did you mean list?;'),
+        ("produce --topc t", "sparklog produce: unrecognized arguments: --topc; did you mean --topic?;"),
+        ("topics list --jsn", "sparklog topics: unrecognized arguments: --jsn; did you mean --json?;"),
+        ("consume --topic t --offset x", "sparklog consume: --offset: 'x' is not a whole number from 0 on;"),
+    ],
+)
+def test_mistakes_are_explained_alike_whatever_the_words_of_argparse(
+    words: str, complaint: str, sparklog: Sparklog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(argparse, "_", lambda text: f"in other words: {text}")
+    ran = sparklog(*words.split(), connect=False)
+    assert ran.status == WRONG_USAGE
+    assert complaint in ran.err
+
+
 def test_an_installed_command_is_found_and_run(sparklog: Sparklog, install: Install) -> None:
     install(fly=command(lambda _: DONE))
     assert sparklog("fly", connect=False).status == DONE
