@@ -1,6 +1,8 @@
 """From a command to the steps that it needs, or to its answer if it needs none."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import assert_never
 
 from sparklog.core.controller.actions import Action, Answer, ReadRegistered
@@ -45,6 +47,7 @@ from sparklog.core.controller.steps import (
     MoveLeaders,
     Reassign,
     StartDeletion,
+    Step,
 )
 from sparklog.core.controller.topics.config_changes import strangers
 from sparklog.core.controller.topics.partition_increase import plan_increase
@@ -114,65 +117,57 @@ def _elect_leaders(work: PendingWork, command: CommandId, request: ElectLeaders)
     work.add(step)
 
 
+Plan = Callable[[], tuple[Step, TopicResult]]
+"""Returns the step of one topic, and its result if it is only validated. Raises KafkaError to refuse it."""
+
+
 def _create_topics(work: PendingWork, command: CommandId, request: CreateTopics, now_ms: int) -> None:
-    creation = work.waiting.creations[command] = WaitingCreation()
-    names = [topic.name for topic in request.topics]
-    for topic in request.topics:
-        if names.count(topic.name) > 1:
-            message = f"Create topics request names topic '{topic.name}' more than once."
-            creation.results.append(TopicResult(topic.name, ErrorCode.invalid_request, message))
-        else:
-            _plan_topic(work, command, topic, request, creation)
-    work.add(FinishCreation(command, now_ms + request.timeout_ms))
-
-
-def _plan_topic(
-    work: PendingWork,
-    command: CommandId,
-    topic: TopicToCreate,
-    request: CreateTopics,
-    creation: WaitingCreation,
-) -> None:
-    try:
+    def plan(topic: TopicToCreate) -> tuple[Step, TopicResult]:
         node = plan_topic(work.image, topic)
-    except KafkaError as error:
-        creation.results.append(TopicResult(topic.name, error.code, error.message))
-        return
-    if request.validate_only:
-        creation.results.append(replace(created(topic, node), id=NO_TOPIC_ID))
-    else:
-        work.add(CreateTopic(command, topic, node))
+        return CreateTopic(command, topic, node), replace(created(topic, node), id=NO_TOPIC_ID)
+
+    plans = [(topic.name, partial(plan, topic)) for topic in request.topics]
+    _plan_each(work, command, request, plans, "Create topics request names topic '{}' more than once.")
+    work.add(FinishCreation(command, now_ms + request.timeout_ms))
 
 
 def _create_partitions(work: PendingWork, command: CommandId, request: CreatePartitions, now_ms: int) -> None:
     """Answered as the creation of a topic is: when the brokers have acknowledged the new partitions."""
-    creation = work.waiting.creations[command] = WaitingCreation()
-    names = [increase.topic for increase in request.topics]
-    for increase in request.topics:
-        if names.count(increase.topic) > 1:
-            message = f"Duplicate topic '{increase.topic}' in request."
-            creation.results.append(TopicResult(increase.topic, ErrorCode.invalid_request, message))
-        else:
-            _plan_increase(work, command, increase, request, creation)
+
+    def plan(increase: Increase) -> tuple[Step, TopicResult]:
+        node = plan_increase(work.image, increase)
+        result = TopicResult(increase.topic, id=node.id, partitions=len(node.assignments))
+        return AddPartitions(command, increase.topic, node), result
+
+    plans = [(increase.topic, partial(plan, increase)) for increase in request.topics]
+    _plan_each(work, command, request, plans, "Duplicate topic '{}' in request.")
     work.add(FinishCreation(command, now_ms + request.timeout_ms))
 
 
-def _plan_increase(
+def _plan_each(
     work: PendingWork,
     command: CommandId,
-    increase: Increase,
-    request: CreatePartitions,
-    creation: WaitingCreation,
+    request: CreateTopics | CreatePartitions,
+    plans: Sequence[tuple[str, Plan]],
+    named_twice: str,
 ) -> None:
-    try:
-        node = plan_increase(work.image, increase)
-    except KafkaError as error:
-        creation.results.append(TopicResult(increase.topic, error.code, error.message))
-        return
-    if request.validate_only:
-        creation.results.append(TopicResult(increase.topic, id=node.id, partitions=len(node.assignments)))
-    else:
-        work.add(AddPartitions(command, increase.topic, node))
+    """Add the step of each topic; or its result, if it is refused or only validated."""
+    creation = work.waiting.creations[command] = WaitingCreation()
+    names = [name for name, _ in plans]
+    for name, plan in plans:
+        if names.count(name) > 1:
+            message = named_twice.format(name)
+            creation.results.append(TopicResult(name, ErrorCode.invalid_request, message))
+            continue
+        try:
+            step, if_valid = plan()
+        except KafkaError as error:
+            creation.results.append(TopicResult(name, error.code, error.message))
+            continue
+        if request.validate_only:
+            creation.results.append(if_valid)
+        else:
+            work.add(step)
 
 
 def _delete_topics(work: PendingWork, command: CommandId, request: DeleteTopics, now_ms: int) -> None:

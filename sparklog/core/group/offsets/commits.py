@@ -4,8 +4,9 @@ A commit counts once it is in the log. Several commits of a group may be on thei
 the order of the log, which is that of their arrival.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import Any
 
 from sparklog.core.coordinator.actions import InDoubt, StateRecord, Token, WriteOutcome, Written
 from sparklog.core.group.group import Group
@@ -52,7 +53,8 @@ def commit(token: Token, request: OffsetCommit, turn: Turn) -> None:
         for topic_partition, value in values.items()
     ]
     group.commits_in_flight.update(values.keys())
-    after = AfterCommit(group, request, tuple(values), Waiting(token, request))
+    waiting = Waiting(token, request)
+    after = AfterCommit(group, request.offsets, tuple(values), OffsetCommitAnswer, waiting, counts=True)
     turn.write(group, (*turn.missing_records(group), *records), after, holds_key=False)
 
 
@@ -93,34 +95,39 @@ def java_length(text: str | None) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
+Answer = Callable[[tuple[tuple[TopicPartition, ErrorCode], ...]], Any]
+"""An answer of one error for each partition, in the order of the request."""
+
+
 @dataclass(slots=True)
 class AfterCommit:
+    """A commit's answer, plain or in a transaction."""
+
     group: Group
-    request: OffsetCommit
+    offsets: tuple[OffsetToCommit, ...]
+    """All of the request."""
     written: tuple[TopicPartition, ...]
     """The partitions of the request that are in the write."""
+    answer: Answer
     waiting: Waiting | None
+    counts: bool
+    """False in a transaction: its offsets count when its marker says so."""
 
     def on_outcome(self, outcome: WriteOutcome, turn: Turn) -> None:
         if not isinstance(outcome, InDoubt):
             in_flight = self.group.commits_in_flight
             in_flight.subtract(self.written)
             self.group.commits_in_flight = +in_flight
-        if isinstance(outcome, Written):
+        if self.counts and isinstance(outcome, Written):
             turn.state.counters.offsets_committed += len(self.written)
         for token, _ in self.take_waiting():
-            turn.reply(token, self._answer(commit_error(outcome)))
+            turn.reply(token, self.answer(self._errors(commit_error(outcome))))
 
-    def _answer(self, error: ErrorCode) -> OffsetCommitAnswer:
+    def _errors(self, error: ErrorCode) -> tuple[tuple[TopicPartition, ErrorCode], ...]:
         written = frozenset(self.written)
-        errors = tuple(
-            (
-                offset.topic_partition,
-                error if offset.topic_partition in written else ErrorCode.offset_metadata_too_large,
-            )
-            for offset in self.request.offsets
-        )
-        return OffsetCommitAnswer(errors)
+        too_large = ErrorCode.offset_metadata_too_large
+        topic_partitions = [offset.topic_partition for offset in self.offsets]
+        return tuple((one, error if one in written else too_large) for one in topic_partitions)
 
     def take_waiting(self) -> list[Waiting]:
         waiting, self.waiting = self.waiting, None

@@ -11,22 +11,19 @@ Member, generation and instance are looked at, so that a member that was replace
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Final
 
-from sparklog.core.coordinator.actions import InDoubt, StateRecord, Token, WriteOutcome
+from sparklog.core.coordinator.actions import StateRecord, Token
 from sparklog.core.group.group import Group
 from sparklog.core.group.members.member_checks import generation_error
-from sparklog.core.group.offsets.commits import java_length
+from sparklog.core.group.offsets.commits import AfterCommit, java_length
 from sparklog.core.group.records import OffsetKey, OffsetValue
 from sparklog.core.group.requests import UNKNOWN_MEMBER_ID, TransactionalOffsetCommit
 from sparklog.core.group.responses import TransactionalCommitAnswer
 from sparklog.core.group.states import GroupState
 from sparklog.core.group.turn import Turn, Waiting
-from sparklog.core.group.write_errors import commit_error
 from sparklog.core.producers.latest_connections import LATE
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import TopicPartition
 
 GUARDS_MAX: Final = 10_000
 """Attempts that are remembered; the oldest is void then."""
@@ -62,7 +59,10 @@ def commit_in_transaction(token: Token, request: TransactionalOffsetCommit, turn
     ]
     group.commits_in_flight.update(values.keys())
     turn.state.verified_epochs[request.producer.producer_id] = request.producer.producer_epoch
-    after = AfterTransactionalCommit(group, request, tuple(values), Waiting(token, request))
+    waiting = Waiting(token, request)
+    after = AfterCommit(
+        group, request.offsets, tuple(values), TransactionalCommitAnswer, waiting, counts=False
+    )
     turn.write(group, tuple(records), after, holds_key=False, producer=request.producer)
 
 
@@ -103,35 +103,3 @@ def _to_be_verified(request: TransactionalOffsetCommit, turn: Turn) -> Transacti
         if len(guards) > GUARDS_MAX:
             del guards[next(iter(guards))]
     return TransactionalCommitAnswer((), guard=guards[producer_id])
-
-
-@dataclass(slots=True)
-class AfterTransactionalCommit:
-    group: Group
-    request: TransactionalOffsetCommit
-    written: tuple[TopicPartition, ...]
-    """The partitions of the request that are in the write."""
-    waiting: Waiting | None
-
-    def on_outcome(self, outcome: WriteOutcome, turn: Turn) -> None:
-        if not isinstance(outcome, InDoubt):
-            in_flight = self.group.commits_in_flight
-            in_flight.subtract(self.written)
-            self.group.commits_in_flight = +in_flight
-        for token, _ in self.take_waiting():
-            turn.reply(token, self._answer(commit_error(outcome)))
-
-    def _answer(self, error: ErrorCode) -> TransactionalCommitAnswer:
-        written = frozenset(self.written)
-        too_large = ErrorCode.offset_metadata_too_large
-        topic_partitions = [one.topic_partition for one in self.request.offsets]
-        return TransactionalCommitAnswer(
-            tuple(
-                (topic_partition, error if topic_partition in written else too_large)
-                for topic_partition in topic_partitions
-            )
-        )
-
-    def take_waiting(self) -> list[Waiting]:
-        waiting, self.waiting = self.waiting, None
-        return [] if waiting is None else [waiting]
