@@ -4,9 +4,9 @@ A full disk takes its log directory offline at its next write, whoever makes it:
 transaction's marker, a checkpoint. So clients are refused before that (``log.dirs.free.min.bytes``), and what
 is below the floor is left for those, which cannot wait.
 
-Each append of a client asks, under the partition's lock: that takes 6 µs, and an answer from a second ago
-would be wrong by what a disk takes in a second. A disk that does not answer refuses nobody here; the
-write after it finds out what is wrong.
+Each append of a client asks here, under the partition's lock; ``core.disk_floor`` says when that asks the
+disk. Directories on one disk are counted apart. A disk that does not answer refuses nobody here; the write
+after it finds out what is wrong.
 """
 
 import logging
@@ -14,9 +14,10 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from sparklog.broker.current_settings import CurrentSettings
-from sparklog.core.disk_floor import FREE_MIN_BYTES, floor_bytes
+from sparklog.core.disk_floor import FREE_MIN_BYTES, FreeBytes, floor_bytes
 from sparklog.model.ids import TopicPartition
 from sparklog.model.ports import Guard
+from sparklog.model.time import Clock
 from sparklog.storage.disk import Space
 from sparklog.storage.log_directory import LogDirectory
 
@@ -49,31 +50,51 @@ class FreeSpaces:
         settings: CurrentSettings,
         home_of: Callable[[TopicPartition], LogDirectory | None],
         guard: Guard,
+        clock: Clock,
     ) -> None:
         """``home_of``: the directory of a partition's log."""
         self._settings = settings
         self._home_of = home_of
         self._guard = guard
+        """Not held while a disk is asked: one that hangs must not hold up the others."""
+        self._clock = clock
+        self._known: dict[str, FreeBytes] = {}
+        """By the directories' paths."""
         self._low: frozenset[str] = frozenset()
         """The directories that refuse clients, by their paths. It is replaced, never changed."""
 
-    def why_no_room(self, topic_partition: TopicPartition) -> str:
-        """Why a client may not write to this partition now; empty if it may."""
+    def why_no_room(self, topic_partition: TopicPartition, size_bytes: int) -> str:
+        """Why a client may not write ``size_bytes`` to this partition now; empty if it may."""
         directory = self._home_of(topic_partition)
-        room = None if directory is None else self.room(directory)
-        if room is None:
+        if directory is None or self._is_known_to_fit(directory, size_bytes):
             return ""
+        space = space_of(directory)
+        if space is None:
+            return ""
+        with self._guard:
+            self._known[directory.path].on_answer(space.total_bytes, space.free_bytes, size_bytes)
+        room = self._room(directory, space)
         if room.is_low != (room.path in self._low):
             self._cross(room)
         return f"{room}: make room, or send it again later" if room.is_low else ""
 
     def room(self, directory: LogDirectory) -> Room | None:
-        """None if the disk does not say."""
+        """As the disk says now; None if it does not say."""
         space = space_of(directory)
-        if space is None:
-            return None
+        return None if space is None else self._room(directory, space)
+
+    def _room(self, directory: LogDirectory, space: Space) -> Room:
         setting = self._settings.now.get_int(FREE_MIN_BYTES)
         return Room(directory.path, space.free_bytes, floor_bytes(setting, space.total_bytes))
+
+    def _is_known_to_fit(self, directory: LogDirectory, size_bytes: int) -> bool:
+        setting, now_ms = self._settings.now.get_int(FREE_MIN_BYTES), self._clock.monotonic_ms()
+        with self._guard:
+            known = self._known.get(directory.path)
+            if known is None:
+                known = self._known[directory.path] = FreeBytes()
+            # The first write that a directory takes again is to say so.
+            return known.on_write(size_bytes, setting, now_ms) and directory.path not in self._low
 
     def _cross(self, room: Room) -> None:
         with self._guard:

@@ -91,7 +91,7 @@ class LeaderAppend:
         log_guard: LogGuard,
         gate: ProducerGate,
         clock: Clock,
-        why_no_room: Callable[[], str],
+        why_no_room: Callable[[int], str],
     ) -> None:
         self._log = log
         self._replica = replica
@@ -137,7 +137,7 @@ class LeaderAppend:
                 objection.timestamp_ms if batches[0][1].is_log_append_time else -1,
                 outlasts=request.leader_epoch is None,
             )  # fmt: skip
-        refusal = self._refusal(leader, request.acks, request.origin)
+        refusal = self._refusal(leader, request)
         if refusal is not None:
             if refusal.error is ErrorCode.not_enough_replicas:
                 self._gate.note_refused(batches)
@@ -202,7 +202,7 @@ class LeaderAppend:
             objections,
         )
 
-    def _refusal(self, leader: Leader, acks: int, origin: AppendOrigin) -> Refused | None:
+    def _refusal(self, leader: Leader, request: AppendRequest) -> Refused | None:
         """Why nothing is appended now, whoever sent it; and no client's batch, if the disk has little room.
 
         NOT_ENOUGH_REPLICAS says of a batch that it is not in the log, and clients send it again until their
@@ -210,10 +210,11 @@ class LeaderAppend:
         be in the log, and changes its producer epoch when it gives up), and would let clients look for
         another leader.
         """
-        error = leader.refuse_append(acks)
+        error = leader.refuse_append(request.acks)
         if error is not ErrorCode.none:
             return Refused(error, leader.why_refused(error))
-        why = self._why_no_room() if origin is AppendOrigin.CLIENT else ""
+        is_clients = request.origin is AppendOrigin.CLIENT
+        why = self._why_no_room(len(request.records)) if is_clients else ""
         return Refused(ErrorCode.not_enough_replicas, why) if why else None
 
     def _leader_in(self, leader_epoch: int | None) -> Leader | Refused:

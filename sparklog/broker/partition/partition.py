@@ -59,7 +59,7 @@ class Partition:
         flushing: Guard,
         outlet: Callable[["Partition", OutwardEffect], None],
         clock: Clock,
-        why_no_room: Callable[[TopicPartition], str] = lambda _: "",
+        why_no_room: Callable[[TopicPartition, int], str] = lambda _partition, _size_bytes: "",
     ) -> None:
         """``outlet`` carries out outward effects; the three guards are those of ``LogGuard``;
         ``why_no_room`` is ``FreeSpaces``'.

@@ -22,7 +22,7 @@ class PartitionMaker:
     ports: Ports
     outlet: Callable[[Partition, OutwardEffect], None]
     """Carries out the outward effects."""
-    why_no_room: Callable[[TopicPartition], str]
+    why_no_room: Callable[[TopicPartition, int], str]
     """As ``FreeSpaces``."""
 
     def make(self, topic_partition: TopicPartition, log: Log, high_watermark: int) -> Partition:

@@ -93,7 +93,7 @@ class ReplicaParts:
         throttles.set_rates(config)
         settings.on_change(throttles.set_rates)
         waits, leadership = Waits.compose(ports, throttles), LeadershipListeners()
-        free_spaces = FreeSpaces(settings, log_dirs.home_of, ports.new_guard())
+        free_spaces = FreeSpaces(settings, log_dirs.home_of, ports.new_guard(), ports.clock)
         table, fence = PartitionTable(), ControllerFence(ports.new_guard())
         failures = DirectoryFailures(table, log_dirs, listeners or DiskListeners())
         effects = Effects(
