@@ -5,13 +5,14 @@ every system call. So a processor that has received one short request, while not
 for a handler, works on that request in place.
 
 A disk may block any of them, and with its processor all connections of that. So a *watch* looks every
-``SLOW_MS``. If it sees the same request twice, another thread takes the processor's place. The slow request
-keeps the thread that it has, which ends with it. For ``PAUSE_MS``, and until the slow request has ended,
-every request goes to handlers. So a slow request holds up other connections for at most twice ``SLOW_MS``,
-once in ``PAUSE_MS``, and a disk that hangs holds one thread of each processor.
+``SLOW_MS``. If it sees the same request again, and the request's thread is not merely *starved*
+(``core.held_threads``), another thread takes the processor's place. The slow request keeps the thread that it
+has, which ends with it. For ``PAUSE_MS``, and until the slow request has ended, every request goes to
+handlers. So a slow disk holds up other connections for two or three looks, once in ``PAUSE_MS``, and one that
+hangs holds one thread of each processor.
 
     processor  ---- request ----X (slow) .............. ends with its request
-    watch           |  look  |  look: the same request
+    watch           |  look  |  look: the same request, which waits for a disk
     processor'                 +---- selects, receives, hands over to handlers ---->
 
 An idle watch sleeps until the next request.
@@ -20,9 +21,12 @@ An idle watch sleeps until the next request.
 import logging
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
+from sparklog.core.held_threads import HeldThread, ThreadState
+from sparklog.model.time import Clock, MonotonicMs
 from sparklog.network.exchange import Exchange
+from sparklog.network.thread_state import read_thread_state
 
 logger: Final = logging.getLogger(__name__)
 
@@ -40,6 +44,13 @@ def never_in_place(_: memoryview) -> bool:
     return False
 
 
+class _Seen(NamedTuple):
+    """The request that a look of the watch has found, and what it knows of its thread."""
+
+    exchange: Exchange
+    thread: HeldThread
+
+
 class InPlace:
     """The requests that one processor works on itself. ``run`` is for the processor's thread."""
 
@@ -50,12 +61,20 @@ class InPlace:
         relieve: Callable[[], None],
         *,
         name: str,
+        clock: Clock,
+        holder: Callable[[], int | None],
+        thread_state: Callable[[int], ThreadState | None] = read_thread_state,
     ) -> None:
-        """``relieve`` puts another thread into the processor's place; it is called by the watch."""
+        """``relieve`` puts another thread into the processor's place, ``holder`` is the native id of the
+        thread that has it; the watch calls both.
+        """
         self._work = work
         self._is_short = is_short
         self._relieve = relieve
         self._name = name
+        self._clock = clock
+        self._holder = holder
+        self._thread_state = thread_state
         self._guard = threading.Lock()
         self._count = 0
         self._is_paused = self._is_watched = False
@@ -100,16 +119,32 @@ class InPlace:
         while not self._is_ending.is_set():
             self._wanted.wait()
             self._wanted.clear()
-            idle_looks, before = 0, -1
+            idle_looks, before, seen = 0, -1, None
             while idle_looks < _IDLE_LOOKS_MAX or not self._falls_asleep(before):
-                seen, before = self.under_way, self._count
+                looked_ms = self._clock.monotonic_ms()
+                seen, before = self._see(seen, looked_ms), self._count
                 if self._is_ending.wait(SLOW_MS / 1_000):
                     return
-                if seen is not None and self._replaces(seen):
+                if seen is not None and self._is_held_up(seen, looked_ms) and self._replaces(seen.exchange):
                     self._is_ending.wait(PAUSE_MS / 1_000)
                     self._slow_has_ended.wait()
                     self._is_paused = False
                 idle_looks = idle_looks + 1 if self._count == before else 0
+
+    def _see(self, before: _Seen | None, now_ms: MonotonicMs) -> _Seen | None:
+        exchange = self.under_way
+        if exchange is None or (before is not None and before.exchange is exchange):
+            return before if exchange is not None else None
+        return _Seen(exchange, HeldThread(now_ms))
+
+    def _is_held_up(self, seen: _Seen, looked_ms: MonotonicMs) -> bool:
+        """Whether the request of the last look, at ``looked_ms``, holds its thread up."""
+        if self.under_way is not seen.exchange:
+            return False
+        holder = self._holder()
+        state = None if holder is None else self._thread_state(holder)
+        now_ms = self._clock.monotonic_ms()
+        return seen.thread.on_look(state, now_ms, late_ms=now_ms - looked_ms - SLOW_MS)
 
     def _falls_asleep(self, count: int) -> bool:
         self._is_watched = False

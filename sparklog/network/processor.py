@@ -81,7 +81,9 @@ class Processor:
         self._has_ended = threading.Event()
         self._is_alone = False
         """Whether the selector has reported one event only, which is being attended to."""
-        self._in_place = InPlace(work, works_in_place, self._relieve, name=name)
+        self._in_place = InPlace(
+            work, works_in_place, self._relieve, name=name, clock=clock, holder=lambda: self._thread.native_id
+        )
         self._name = name
         self._thread = self._new_thread()
         self._relieved: list[threading.Thread] = []
