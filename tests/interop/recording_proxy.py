@@ -30,7 +30,7 @@ Fate = Literal["arrives", "request is lost", "answer is lost"]
 
 
 class Request(NamedTuple):
-    """``kind``: what the broker compares (docs/transactions.md): the sort of request, the producer, where."""
+    """``kind``: what the broker compares (docs/coordinators.md): the sort of request, the producer, where."""
 
     broker_id: int
     kind: tuple[Any, ...]

@@ -186,7 +186,7 @@ def test_a_transaction_survives_the_broker_of_its_coordinator(
 def test_no_request_of_a_producer_comes_over_two_connections_in_turns(
     client, start_driver, target, reference, make_topic, group, transactional_id
 ):
-    """That makes a request late (docs/transactions.md): if a client did so, what it sends would be lost."""
+    """That makes a request late (docs/coordinators.md): if a client did so, what it sends would be lost."""
     topic, source = make_topic(3), make_topic(1)
     written = []
     with RecordingProxy(target.addresses(), every_fourth_is_lost) as proxy:
