@@ -1,4 +1,4 @@
-"""The pages: their links lead somewhere, the index leads to each, and README, cells and rows stay short."""
+"""The pages: their links lead somewhere, the index leads to each, and README, rows and cells stay short."""
 
 import re
 from collections.abc import Iterator
@@ -25,6 +25,63 @@ ROW_WORDS_MAX: Final = {
     "docs/clients.md": 10,
 }
 """Budgets of pages that grow with the features, a row on average, what is quoted included."""
+CONTENTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
+    "Index": (400, ("docs/index.md",)),
+    "Tutorials": (
+        2_800,
+        (
+            "docs/first-cluster.md",
+            "docs/tutorial-exactly-once.md",
+            "docs/exactly-once.md",
+            "docs/history-on-hdfs.md",
+        ),
+    ),
+    "How-to": (
+        9_400,
+        (
+            "docs/installing.md",
+            "docs/on-your-cluster.md",
+            "docs/platforms.md",
+            "docs/operating.md",
+            "docs/administration.md",
+            "docs/groups.md",
+            "docs/transactions.md",
+            "docs/remote-stores.md",
+            "docs/testing.md",
+            "docs/dump-log.md",
+        ),
+    ),
+    "Reference": (6_200, ("docs/spark.md", "docs/types.md", "docs/format/wire.md")),
+    "Formats": (
+        6_000,
+        (
+            "docs/format/log-directory.md",
+            "docs/format/batch.md",
+            "docs/format/remote-segment.md",
+            "docs/format/remote-manifest.md",
+            "docs/format/consumer-offsets.md",
+            "docs/format/transaction-state.md",
+            "docs/format/write-state.md",
+            "docs/format/messages.md",
+            "docs/compaction.md",
+        ),
+    ),
+    "Explanation": (
+        11_000,
+        (
+            "docs/architecture.md",
+            "docs/coordinators.md",
+            "docs/differences.md",
+            "docs/performance.md",
+            "docs/glossary.md",
+            "docs/write-your-own-shell.md",
+        ),
+    ),
+    "Contributing": (6_300, ("docs/changing.md", "docs/proof.md", "docs/decisions/")),
+    **{page: (words_max, (page,)) for page, words_max in FEATURES_WORDS_MAX.items()},
+}
+"""Each row's budget in words, and its pages; what ends with a slash is a folder. A page is in one row, or in
+``ROW_WORDS_MAX``."""
 PAGES: Final = sorted(
     page.relative_to(ROOT).as_posix()
     for page in (
@@ -93,6 +150,37 @@ def test_pages_have_no_more_words_than_their_budget(folder: str) -> None:
     pages = [page for page in PAGES if page.startswith(folder)]
     words_max = WORDS_MAX[folder] + sum(FEATURES_WORDS_MAX.get(page, 0) for page in pages)
     assert 0 < words_of(*pages) <= words_max, "shorten a page before another one grows"
+
+
+def is_in_row(page: str, row: str) -> bool:
+    return any(page == part or (part.endswith("/") and page.startswith(part)) for part in CONTENTS[row][1])
+
+
+def test_a_folder_has_its_pages_and_a_new_page_is_in_no_row() -> None:
+    assert is_in_row("docs/decisions/0099-new.md", "Contributing")
+    assert not any(is_in_row(page, row) for page in ("docs/new.md", "docs/format/new.md") for row in CONTENTS)
+
+
+def test_each_page_of_the_docs_is_in_one_row_of_the_contents() -> None:
+    rows = {page: [row for row in CONTENTS if is_in_row(page, row)] for page in PAGES}
+    wrong = {
+        page: found
+        for page, found in rows.items()
+        if page.startswith("docs/") and len(found) + (page in ROW_WORDS_MAX) != 1
+    }
+    assert wrong == {}, "give each page a row of CONTENTS"
+
+
+def test_the_contents_name_pages_that_exist() -> None:
+    named = {page for _, pages in CONTENTS.values() for page in pages} - set(FEATURES_WORDS_MAX)
+    assert [page for page in sorted(named) if not (ROOT / page).exists()] == []
+
+
+@pytest.mark.parametrize("row", CONTENTS)
+def test_a_row_of_the_contents_has_no_more_words_than_its_budget(row: str) -> None:
+    words_by_page = {page: words_of(page) for page in PAGES if is_in_row(page, row)}
+    words_max = CONTENTS[row][0]
+    assert sum(words_by_page.values()) <= words_max, f"{row}: shorten a page before another one grows"
 
 
 def table_rows(page: str) -> Iterator[list[str]]:
