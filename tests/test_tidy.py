@@ -67,6 +67,7 @@ CALLED_BY_OTHERS: Final = {
     "applied_state": "the simulation",
     "active_controller": "tests of fail-over",
     "deserialize": "kazoo",
+    "_check_value": "argparse",
     "prepareForTriggerAvailableNow": "Spark",
     "_repr_html_": "notebooks",
     "onQueryStarted": "Spark",
