@@ -201,6 +201,9 @@ def _numbers_are_left_out_behind_the_known(switch: Switch) -> None:
     switch.instead(replay, "first_number", first_number)
 
 
+ONE_IN_SYNC: Final = {"min.insync.replicas": "1", "transaction.state.log.min.isr": "1"}
+"""A coordinator that is alone in its ISR gives numbers, which its disk takes along."""
+
 WRITES: Final[tuple[Mutant, ...]] = (
     Mutant(
         "markers-go-out-before-the-commit-is-prepared",
@@ -305,7 +308,7 @@ WRITES: Final[tuple[Mutant, ...]] = (
         "a task's rows are taken for those of a lost one, and are nowhere",
         40,
         _numbers_are_left_out_behind_the_known,
-        Hunt(plot=ISR_LOSES_ITS_DISKS, settings={"min.insync.replicas": "1"}, writes=1.0),
+        Hunt(plot=ISR_LOSES_ITS_DISKS, settings=ONE_IN_SYNC, writes=1.0),
         brings_back=("B88",),
     ),
 )
