@@ -3,8 +3,8 @@
 An uncommitted batch rots at a leader that is alone in the ISR. The leader cannot serve the records after
 that batch, so no replica enters the ISR, and with too few replicas in it nothing is committed. Which log
 goes on is an operator's choice, because records acknowledged with acks=1 may be lost by it: stop that
-broker, demand an unclean election if no replica is elected without, start it again (docs/architecture.md,
-"A batch that is damaged on disk").
+broker, demand an unclean election if no replica is elected without, start it again (docs/operating.md,
+"A damaged batch").
 
 An election lost the marker of a transaction, and said that it may: the operator aborts what hangs since
 (``hanging``).
