@@ -231,9 +231,12 @@ ADVISED = "[listeners](settings.md#listeners)"
         ("encryption, which there is not yet", ["listeners=SSL://:9093"], ADVISED),
         ("encryption between brokers", ["security.inter.broker.protocol=SSL"], ""),
         ("an authorizer", ["authorizer.class.name=kafka.security.authorizer.AclAuthorizer"], ""),
-        ("client certificates", ["ssl.client.auth=required"], ""),
+        ("super users, without an authorizer", ["super.users=User:admin"], ""),
+        ("client certificates", ["ssl.client.auth=requested"], ""),
         ("a key store", ["ssl.keystore.location=/etc/sparklog/keys.jks"], ""),
         ("passwords of clients", ["listener.name.outside.plain.sasl.jaas.config=secret"], ""),
+        ("nodes of ZooKeeper that are closed to others", ["zookeeper.set.acl=true"], ""),
+        ("a rate of new connections", ["max.connection.creation.rate=20"], ""),
     ],
 )  # fmt: skip
 def test_a_setting_that_cannot_be_kept(

@@ -16,9 +16,10 @@ HEAD = """# Settings
 Settings have Kafka's names. A property of Kafka 3.9 that sparklog does not act on (yet) is accepted with a
 warning; an unknown name is refused with the nearest known one. This page is made from the code.
 
-A setting that promises safety which sparklog does not give yet is refused: `authorizer.class.name`, a
-listener whose protocol is not PLAINTEXT, `ssl.client.auth=required`, `ssl.keystore.*` and `sasl.jaas.config`,
-also with a prefix `listener.name.NAME.`.
+A setting that promises safety which sparklog does not give yet is refused unless it has Kafka's default:
+those of TLS, login, access rules, rates of clients, ZooKeeper's security and policies, and
+`delete.topic.enable`; also with a prefix `listener.name.NAME.`, and while brokers run. So is a listener whose
+protocol is not PLAINTEXT.
 """
 
 LISTENERS = """## Listeners

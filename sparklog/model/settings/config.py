@@ -1,7 +1,7 @@
 """Settings with Kafka's names, as typed values.
 
-A property of Apache Kafka that sparklog does not implement is accepted with one warning. A name that neither
-has is refused, with the most similar known name.
+A property of Apache Kafka that sparklog does not implement is accepted with one warning, unless it promises
+safety (``promises``). A name that neither has is refused, with the most similar known name.
 """
 
 import difflib
@@ -17,7 +17,7 @@ from sparklog.model.settings.kafka_names import (
     KAFKA_TOPIC_PROPERTIES,
     without_listener,
 )
-from sparklog.model.settings.promises import refuse_unkept_promise, shown
+from sparklog.model.settings.promises import is_unkept_promise, refuse_unkept_promise, shown
 from sparklog.model.settings.setting import Setting, Value
 from sparklog.model.settings.settings_table import (
     BROKER_NAMES,
@@ -73,6 +73,8 @@ def _check(
                 warnings.append(f"{what} setting {name}={text}: sparklog does not act on this value yet")
         elif without_listener(name) in kafka_names:
             ignored[name] = text
+            if is_unkept_promise(name):
+                continue  # it has Kafka's default, or it would have been refused
             given_text = shown(name, text)  # the warnings are logged
             warnings.append(
                 f"{what} setting {name}={given_text} is accepted, but sparklog does not act on it yet"
@@ -111,10 +113,10 @@ def check_dynamic_settings(stored: Mapping[str, str]) -> Checked:
     values: dict[str, Value] = {}
     warnings: list[str] = []
     for name, text in stored.items():
-        if name not in BROKER_SETTINGS:
-            continue
-        if name not in DYNAMIC_BROKER_SETTINGS:
+        if name in BROKER_SETTINGS and name not in DYNAMIC_BROKER_SETTINGS:
             warnings.append(f"the dynamic setting {name} is ignored: it is read only at start")
+            continue
+        if name not in BROKER_SETTINGS and not is_unkept_promise(name):
             continue
         try:
             values.update(check_broker_settings({name: text}).values)

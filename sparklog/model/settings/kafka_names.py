@@ -1,4 +1,4 @@
-"""Names and types of Apache Kafka 3.9's settings, for brokers and for topics.
+"""Names and types of Apache Kafka 3.9's settings, for brokers, for topics and for the authorizer.
 
 They tell a setting that sparklog ignores (a warning) from a misspelt one (an error), and give each setting
 the type that DescribeConfigs answers. The value of a password is never shown.
@@ -210,7 +210,26 @@ KAFKA_BROKER_TYPES: Final[Mapping[str, ConfigType]] = _typed(
 )
 """The type of each of a broker's settings."""
 
-KAFKA_BROKER_PROPERTIES: Final = frozenset(KAFKA_BROKER_TYPES)
+AUTHORIZER_PREFIX: Final = "authorizer."
+"""An authorizer may have a ZooKeeper of its own: the broker's settings of ZooKeeper, under this prefix."""
+
+KAFKA_AUTHORIZER_PROPERTIES: Final = frozenset(
+    {
+        *("super.users", "allow.everyone.if.no.acl.found"),
+        *(
+            f"{AUTHORIZER_PREFIX}zookeeper.{name}"
+            for name in ("url", "connection.timeout.ms", "session.timeout.ms", "max.in.flight.requests")
+        ),
+        *(
+            f"{AUTHORIZER_PREFIX}{name}"
+            for name in KAFKA_BROKER_TYPES
+            if name.startswith(("zookeeper.ssl.", "zookeeper.clientCnxnSocket"))
+        ),
+    }
+)
+"""What Kafka's authorizer reads. Kafka's broker does not know it, so that it has no type."""
+
+KAFKA_BROKER_PROPERTIES: Final = frozenset({*KAFKA_BROKER_TYPES, *KAFKA_AUTHORIZER_PROPERTIES})
 
 KAFKA_DYNAMIC_PROPERTIES: Final = frozenset(
     """

@@ -1,36 +1,124 @@
-"""Kafka's security settings that sparklog refuses, because it does not implement them yet.
+"""Kafka's settings of security that sparklog refuses, because it does not keep what they promise yet.
 
 Accepting them with a warning would be dangerous: the operator could believe that the cluster is protected
-while it serves every client. The listeners' security protocols are checked in ``sparklog.model.listeners``.
+while it serves every client. At Kafka's default a setting promises nothing, and is accepted without a word.
+The listeners' security protocols are checked in ``sparklog.model.listeners``.
 """
 
-from sparklog.model.errors import ConfigError
-from sparklog.model.settings.kafka_names import without_listener
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
-_INSIDE: str = "and let only those reach the brokers' ports whom you trust"
+from sparklog.model.errors import ConfigError
+from sparklog.model.kafka_numbers import ConfigType
+from sparklog.model.settings import security_defaults
+from sparklog.model.settings.kafka_names import AUTHORIZER_PREFIX, KAFKA_BROKER_TYPES, without_listener
+
+_TRUSTED: Final = "leave it out, and let only those reach the brokers' ports whom you trust"
+_TRUSTED_ZOOKEEPER: Final = "leave it out, and let only those reach ZooKeeper whom you trust"
+_LEAVE_OUT: Final = "leave it out"
+
+
+@dataclass(frozen=True, slots=True)
+class _Unkept:
+    """A promise that is not kept: the default that asks for nothing, what is wrong otherwise, what to do."""
+
+    default: str
+    problem: str
+    remedy: str
+
+    def is_asked_for(self, value: str) -> bool:
+        return _compared(value) != _compared(self.default)
+
+
+def _unkept(defaults: Mapping[str, str], problem: str, remedy: str) -> Mapping[str, _Unkept]:
+    return MappingProxyType({name: _Unkept(default, problem, remedy) for name, default in defaults.items()})
+
+
+_UNKEPT: Final = MappingProxyType(
+    {
+        **_unkept(
+            security_defaults.RULES,
+            "sparklog has no authorizer yet, and would let every client do everything",
+            _TRUSTED,
+        ),
+        **_unkept(
+            security_defaults.TLS,
+            "sparklog does not serve TLS yet, and would send everything in the clear",
+            _TRUSTED,
+        ),
+        **_unkept(
+            security_defaults.LOGIN,
+            "sparklog does not authenticate clients yet, and would let everybody in",
+            _TRUSTED,
+        ),
+        **_unkept(
+            security_defaults.ZOOKEEPER,
+            "sparklog talks to ZooKeeper in the clear yet, and its nodes are open to everybody",
+            _TRUSTED_ZOOKEEPER,
+        ),
+        **_unkept(
+            security_defaults.STORED_PASSWORDS,
+            "sparklog stores no passwords of brokers in ZooKeeper, encoded or not",
+            _LEAVE_OUT,
+        ),
+        **_unkept(
+            security_defaults.LIMITS,
+            "sparklog does not limit the rates of clients yet",
+            _TRUSTED,
+        ),
+        **_unkept(
+            security_defaults.POLICIES,
+            "sparklog runs no policy of your own, and would take every change",
+            _TRUSTED,
+        ),
+        **_unkept(
+            security_defaults.DELETION,
+            "sparklog deletes topics for every client that asks",
+            _TRUSTED,
+        ),
+    }
+)
+
+_UNKEPT_OF_ONE_LISTENER: Final = _unkept(
+    security_defaults.OF_ONE_LISTENER,
+    "sparklog limits the connections of a whole broker, not of one listener yet",
+    "leave it out, or set max.connections",
+)
+
+
+def is_unkept_promise(name: str) -> bool:
+    """Whether ``name`` is a setting of security that has no effect yet, and so may only have its default."""
+    return _promise(name) is not None
 
 
 def refuse_unkept_promise(name: str, text: str) -> None:
-    """ConfigError for a security setting that is not implemented; ``name`` may have a listener's prefix."""
+    """ConfigError for a security setting that asks for what is not implemented.
+
+    ``name`` may have a listener's prefix.
+    """
+    promise = _promise(name)
     value = text.strip()
-    problem = _problem(without_listener(name), value) if value else None
-    if problem is not None:
-        raise ConfigError(f"{name}={shown(name, value)}: {problem}; leave it out, {_INSIDE}")
+    if promise is not None and promise.is_asked_for(value):
+        raise ConfigError(f"{name}={shown(name, value)}: {promise.problem}; {promise.remedy}")
 
 
-def _problem(name: str, value: str) -> str | None:
-    if name == "authorizer.class.name":
-        return "sparklog has no authorizer yet, and would let every client do everything"
-    if name == "ssl.client.auth" and value.lower() == "required":
-        return "sparklog does not serve TLS yet, and would ask no client for a certificate"
-    if name.startswith("ssl.keystore.") and (name, value.upper()) != ("ssl.keystore.type", "JKS"):
-        return "sparklog does not serve TLS yet, and would send everything in the clear"
-    if name == "sasl.jaas.config":
-        return "sparklog does not authenticate clients yet, and would let everybody in"
-    return None
+def _promise(name: str) -> _Unkept | None:
+    base = without_listener(name)
+    of_listener = None if base == name else _UNKEPT_OF_ONE_LISTENER.get(base)
+    return of_listener or _UNKEPT.get(base)
+
+
+def _compared(value: str) -> str | float:
+    """``value`` in one spelling: numbers by what they count, texts without case and spaces."""
+    try:
+        return float(value)
+    except ValueError:
+        return "".join(value.split()).casefold()
 
 
 def shown(name: str, value: str) -> str:
     """``value`` for an error text; passwords and keys are hidden."""
-    is_secret = name.endswith((".password", ".key", ".secret", "sasl.jaas.config"))
-    return "[hidden]" if is_secret and value else value
+    kind = KAFKA_BROKER_TYPES.get(without_listener(name).removeprefix(AUTHORIZER_PREFIX))
+    return "[hidden]" if kind is ConfigType.PASSWORD and value else value

@@ -7,7 +7,7 @@ Internal topics are always compacted: retention by time or size would delete com
 in use. (Kafka creates them compacted, and lets the policy be changed.)
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from sparklog.core.controller.commands.config_commands import ALL_BROKERS, ConfigChange
 from sparklog.core.controller.state.write_size import check_configs
@@ -19,9 +19,9 @@ from sparklog.model.settings.config import check_broker_settings, check_topic_se
 from sparklog.model.settings.kafka_names import (
     KAFKA_BROKER_PROPERTIES,
     KAFKA_DYNAMIC_PROPERTIES,
-    is_secret,
     without_listener,
 )
+from sparklog.model.settings.promises import refuse_unkept_promise
 from sparklog.model.settings.settings_table import (
     BROKER_SETTINGS,
     CLUSTER_WIDE_SETTINGS,
@@ -106,21 +106,22 @@ def _forced_settings(topic: str) -> Mapping[str, str]:
 
 def _check_broker_values(values: Mapping[str, str]) -> None:
     """Judges what a change sets. What ZooKeeper holds besides may stay, and may be deleted."""
-    fixed = sorted(name for name in values if not _is_dynamic(name))
-    if fixed:
-        message = (
-            f"Cannot update these configs dynamically: {', '.join(fixed)}; give them to `sparklog start` "
-            "with -c, and restart."
-        )
-        raise KafkaError(ErrorCode.invalid_request, message)
     try:
+        for name, value in values.items():
+            refuse_unkept_promise(name, value)
+        _refuse_fixed(values)
         check_broker_settings(values)
     except ConfigError as error:
         raise KafkaError(ErrorCode.invalid_request, str(error)) from None
-    secrets = sorted(name for name in values if name not in BROKER_SETTINGS and is_secret(name))
-    if secrets:
-        message = f"Password encoder secret not configured: {', '.join(secrets)} would be stored as it is"
-        raise KafkaError(ErrorCode.invalid_request, message)
+
+
+def _refuse_fixed(names: Iterable[str]) -> None:
+    fixed = sorted(name for name in names if not _is_dynamic(name))
+    if fixed:
+        raise ConfigError(
+            f"Cannot update these configs dynamically: {', '.join(fixed)}; give them to `sparklog start` "
+            "with -c, and restart."
+        )
 
 
 def _is_dynamic(name: str) -> bool:

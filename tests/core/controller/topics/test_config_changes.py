@@ -146,10 +146,13 @@ def test_there_are_no_settings_of_all_topics(world):
         ("log.retention.ms", "0", "must be -1 (no limit) or at least 1"),
         ("log.retention.hours", "1", "Cannot update these configs dynamically: log.retention.hours"),
         ("broker.id", "4", "Cannot update these configs dynamically: broker.id"),
-        ("delete.topic.enable", "false", "Cannot update these configs dynamically: delete.topic.enable"),
+        ("delete.topic.enable", "true", "Cannot update these configs dynamically: delete.topic.enable"),
+        ("delete.topic.enable", "false", "sparklog deletes topics for every client that asks"),
+        ("zookeeper.set.acl", "true", "its nodes are open to everybody; leave it out"),
+        ("max.connection.creation.rate", "9", "does not limit the rates of clients yet; leave it out"),
         ("log.retenton.ms", "1", "did you mean log.retention.ms?"),
-        ("listener.name.external.ssl.truststore.password", "x", "Password encoder secret not configured"),
-        ("ssl.truststore.password", "x", "Password encoder secret not configured"),
+        ("listener.name.external.ssl.truststore.password", "x", "=[hidden]: sparklog does not serve TLS yet"),
+        ("ssl.truststore.password", "x", "ssl.truststore.password=[hidden]: sparklog does not serve TLS yet"),
     ],
 )
 def test_an_illegal_setting_of_a_broker_is_an_invalid_request(world, name, value, words):

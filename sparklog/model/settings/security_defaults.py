@@ -1,0 +1,161 @@
+"""Kafka's settings of security whose promise sparklog does not keep yet, with the defaults of Kafka 3.9.
+
+At its default such a setting asks for nothing. An empty default is Kafka's null.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from sparklog.model.settings.kafka_names import AUTHORIZER_PREFIX
+
+
+def _defaults(lines: str) -> Mapping[str, str]:
+    pairs = (line.strip().partition("=") for line in lines.split("\n") if line.strip())
+    return MappingProxyType({name: default for name, _, default in pairs})
+
+
+TLS: Final = _defaults(
+    """
+        security.providers=
+        ssl.allow.dn.changes=false
+        ssl.allow.san.changes=false
+        ssl.cipher.suites=
+        ssl.client.auth=none
+        ssl.enabled.protocols=TLSv1.2,TLSv1.3
+        ssl.endpoint.identification.algorithm=https
+        ssl.engine.factory.class=
+        ssl.key.password=
+        ssl.keymanager.algorithm=SunX509
+        ssl.keystore.certificate.chain=
+        ssl.keystore.key=
+        ssl.keystore.location=
+        ssl.keystore.password=
+        ssl.keystore.type=JKS
+        ssl.principal.mapping.rules=DEFAULT
+        ssl.protocol=TLSv1.3
+        ssl.provider=
+        ssl.secure.random.implementation=
+        ssl.trustmanager.algorithm=PKIX
+        ssl.truststore.certificates=
+        ssl.truststore.location=
+        ssl.truststore.password=
+        ssl.truststore.type=JKS
+    """
+)
+
+LOGIN: Final = _defaults(
+    """
+        connection.failed.authentication.delay.ms=100
+        connections.max.reauth.ms=0
+        delegation.token.expiry.check.interval.ms=3600000
+        delegation.token.expiry.time.ms=86400000
+        delegation.token.master.key=
+        delegation.token.max.lifetime.ms=604800000
+        delegation.token.secret.key=
+        principal.builder.class=org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder
+        sasl.client.callback.handler.class=
+        sasl.enabled.mechanisms=GSSAPI
+        sasl.jaas.config=
+        sasl.kerberos.kinit.cmd=/usr/bin/kinit
+        sasl.kerberos.min.time.before.relogin=60000
+        sasl.kerberos.principal.to.local.rules=DEFAULT
+        sasl.kerberos.service.name=
+        sasl.kerberos.ticket.renew.jitter=0.05
+        sasl.kerberos.ticket.renew.window.factor=0.8
+        sasl.login.callback.handler.class=
+        sasl.login.class=
+        sasl.login.connect.timeout.ms=
+        sasl.login.read.timeout.ms=
+        sasl.login.refresh.buffer.seconds=300
+        sasl.login.refresh.min.period.seconds=60
+        sasl.login.refresh.window.factor=0.8
+        sasl.login.refresh.window.jitter=0.05
+        sasl.login.retry.backoff.max.ms=10000
+        sasl.login.retry.backoff.ms=100
+        sasl.mechanism.controller.protocol=GSSAPI
+        sasl.mechanism.inter.broker.protocol=GSSAPI
+        sasl.oauthbearer.clock.skew.seconds=30
+        sasl.oauthbearer.expected.audience=
+        sasl.oauthbearer.expected.issuer=
+        sasl.oauthbearer.jwks.endpoint.refresh.ms=3600000
+        sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms=10000
+        sasl.oauthbearer.jwks.endpoint.retry.backoff.ms=100
+        sasl.oauthbearer.jwks.endpoint.url=
+        sasl.oauthbearer.scope.claim.name=scope
+        sasl.oauthbearer.sub.claim.name=sub
+        sasl.oauthbearer.token.endpoint.url=
+        sasl.server.callback.handler.class=
+        sasl.server.max.receive.size=524288
+    """
+)
+
+ZOOKEEPER: Final = _defaults(
+    """
+        zookeeper.clientCnxnSocket=
+        zookeeper.set.acl=false
+        zookeeper.ssl.cipher.suites=
+        zookeeper.ssl.client.enable=false
+        zookeeper.ssl.crl.enable=false
+        zookeeper.ssl.enabled.protocols=
+        zookeeper.ssl.endpoint.identification.algorithm=HTTPS
+        zookeeper.ssl.keystore.location=
+        zookeeper.ssl.keystore.password=
+        zookeeper.ssl.keystore.type=
+        zookeeper.ssl.ocsp.enable=false
+        zookeeper.ssl.protocol=TLSv1.2
+        zookeeper.ssl.truststore.location=
+        zookeeper.ssl.truststore.password=
+        zookeeper.ssl.truststore.type=
+    """
+)
+
+RULES: Final = MappingProxyType(
+    {
+        "authorizer.class.name": "",
+        "super.users": "",
+        "allow.everyone.if.no.acl.found": "false",
+        "authorizer.zookeeper.url": "",
+        "authorizer.zookeeper.connection.timeout.ms": "",
+        "authorizer.zookeeper.session.timeout.ms": "",
+        "authorizer.zookeeper.max.in.flight.requests": "10",
+        **{
+            f"{AUTHORIZER_PREFIX}{name}": ZOOKEEPER[name] for name in ZOOKEEPER if name != "zookeeper.set.acl"
+        },
+    }
+)
+"""The authorizer may have a ZooKeeper of its own."""
+
+STORED_PASSWORDS: Final = _defaults(
+    """
+        password.encoder.cipher.algorithm=AES/CBC/PKCS5Padding
+        password.encoder.iterations=4096
+        password.encoder.key.length=128
+        password.encoder.keyfactory.algorithm=
+        password.encoder.old.secret=
+        password.encoder.secret=
+    """
+)
+
+LIMITS: Final = _defaults(
+    """
+        client.quota.callback.class=
+        controller.quota.window.num=11
+        controller.quota.window.size.seconds=1
+        max.connection.creation.rate=2147483647
+        quota.window.num=11
+        quota.window.size.seconds=1
+    """
+)
+
+OF_ONE_LISTENER: Final = MappingProxyType({"max.connections": "2147483647"})
+"""Limits that are kept for the whole broker alone."""
+
+POLICIES: Final = _defaults(
+    """
+        alter.config.policy.class.name=
+        create.topic.policy.class.name=
+    """
+)
+
+DELETION: Final = MappingProxyType({"delete.topic.enable": "true"})
