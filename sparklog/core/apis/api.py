@@ -102,6 +102,11 @@ class Api:
         return ListenerKind.clients in self.listeners
 
     @property
+    def is_forwarded(self) -> bool:
+        """Brokers forward requests of clients to the controller, whole or in part."""
+        return self.is_for_clients and Code.command in self.code
+
+    @property
     def is_own(self) -> bool:
         """The API is sparklog's, and Kafka has none like it."""
         return self.key >= OWN_KEYS_FROM

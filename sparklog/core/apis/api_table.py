@@ -12,10 +12,10 @@ Versions are those of Kafka 3.6, because clients infer the broker's release from
 clients: a Produce minimum of 3 makes older librdkafka send its batches uncompressed without a word
 (KAFKA-18659). Brokers and the controller speak one version, because both ends are ours.
 
-Dispatchers read the listeners. Nothing enforces rights and quotas yet: they are what an authorizer and a
-throttle will read. The brokers' listener serves clients' APIs too, because followers fetch. What the
-controller decides on it serves directly as well: its listener is not for clients, but a client that reaches
-it is answered as by a broker.
+The dispatchers of brokers and of the controller read the listeners. Nothing enforces rights and quotas yet:
+they are what an authorizer and a throttle will read. The brokers' listener serves clients' APIs too, because
+followers fetch. What the controller decides on it serves directly as well: its listener is not for clients,
+but a client that reaches it is answered as by a broker.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,6 @@ from sparklog.core.apis.rights import (
     CLUSTER_ACTION,
     COMMIT_IN_TRANSACTION,
     CONSUME_TOPIC,
-    CREATE_MISSING,
     CREATE_TOKENS,
     CREATE_TOPICS,
     DELETE_BY_ID,
@@ -45,16 +44,23 @@ from sparklog.core.apis.rights import (
     DESCRIBE_CONFIGS,
     DESCRIBE_EPOCHS,
     DESCRIBE_GROUP,
+    DESCRIBE_OPERATIONS,
     DESCRIBE_QUOTAS,
     DESCRIBE_TOKENS,
     DESCRIBE_TOPIC,
-    DESCRIBE_TRANSACTION,
+    DESCRIBE_TRANSACTIONS,
+    END_WRITE,
     FIND_GROUP,
     FIND_TRANSACTION,
+    IN_TRANSACTION,
     LIST_GROUPS,
+    LIST_TRANSACTIONS,
+    METADATA,
     OF_REPLICAS,
+    OPEN_WRITE,
     READ_GROUP,
     READ_TOPIC,
+    WRITE_MARKERS,
     WRITE_TOPIC,
     WRITE_TRANSACTION,
 )
@@ -87,10 +93,10 @@ _to_controller: Final = partial(_between, listeners=_CONTROLLER, code=Code.comma
 
 ROWS: Final = (
     # key, name, versions from, to, first flexible one, family, rights, quota
-    _short(0, "Produce", 0, 9, 9, "data", (WRITE_TOPIC, AS_TRANSACTION), Quota.produce, begins_beside=True),
+    _short(0, "Produce", 0, 9, 9, "data", (WRITE_TOPIC, IN_TRANSACTION), Quota.produce, begins_beside=True),
     _short(1, "Fetch", 0, 15, 12, "data", (READ_TOPIC, OF_REPLICAS), Quota.fetch),
     _handled(2, "ListOffsets", 0, 8, 6, "data", (DESCRIBE_TOPIC,), Quota.request),
-    _reported(3, "Metadata", 0, 12, 9, "discovery", (DESCRIBE_TOPIC, CREATE_MISSING), Quota.request),
+    _reported(3, "Metadata", 0, 12, 9, "discovery", METADATA, Quota.request),
     _from_controller(4, "LeaderAndIsr", 7, 7, 4),
     _from_controller(5, "StopReplica", 4, 4, 2),
     _from_controller(6, "UpdateMetadata", 8, 8, 6),
@@ -103,18 +109,18 @@ ROWS: Final = (
     _handled(13, "LeaveGroup", 0, 5, 4, "groups", (READ_GROUP,), Quota.request),
     _handled(14, "SyncGroup", 0, 5, 4, "groups", (READ_GROUP,), Quota.request),
     _handled(15, "DescribeGroups", 0, 5, 5, "groups", (DESCRIBE_GROUP,), Quota.request),
-    _handled(16, "ListGroups", 0, 4, 3, "groups", LIST_GROUPS, Quota.request),
+    _handled(16, "ListGroups", 0, 4, 3, "groups", (LIST_GROUPS,), Quota.request),
     _handled(17, "SaslHandshake", 0, 1, NEVER, "security", (), Quota.request),
     _answered_by_each(18, "ApiVersions", 0, 3, 3, "discovery", (), Quota.request),
     _forwarded(19, "CreateTopics", 0, 7, 5, "admin", CREATE_TOPICS, Quota.controller_mutation),
     _forwarded(20, "DeleteTopics", 0, 6, 4, "admin", (DELETE_TOPIC, DELETE_BY_ID), Quota.controller_mutation),
     _handled(21, "DeleteRecords", 0, 2, 2, "data", (DELETE_TOPIC,), Quota.request),
     _asking(22, "InitProducerId", 0, 4, 2, "data", (AS_TRANSACTION, AS_IDEMPOTENT), Quota.request),
-    _handled(23, "OffsetForLeaderEpoch", 0, 4, 4, "data", (DESCRIBE_EPOCHS, OF_REPLICAS), Quota.request),
+    _handled(23, "OffsetForLeaderEpoch", 0, 4, 4, "data", (DESCRIBE_EPOCHS,), Quota.request),
     _reported(24, "AddPartitionsToTxn", 0, 4, 3, "transactions", ADD_PARTITIONS, Quota.request),
     _handled(25, "AddOffsetsToTxn", 0, 3, 3, "transactions", (WRITE_TRANSACTION, READ_GROUP), Quota.request),
     _handled(26, "EndTxn", 0, 3, 3, "transactions", (WRITE_TRANSACTION,), Quota.request),
-    _handled(27, "WriteTxnMarkers", 0, 1, 1, "transactions", (CLUSTER_ACTION,), Quota.request),
+    _handled(27, "WriteTxnMarkers", 0, 1, 1, "transactions", (WRITE_MARKERS,), Quota.request),
     _reported(28, "TxnOffsetCommit", 0, 3, 3, "transactions", COMMIT_IN_TRANSACTION, Quota.request),
     _handled(29, "DescribeAcls", 0, 3, 2, "security", (DESCRIBE_CLUSTER,), Quota.request),
     _handled(30, "CreateAcls", 0, 3, 2, "security", (ALTER_CLUSTER,), Quota.request),
@@ -127,7 +133,7 @@ ROWS: Final = (
     _handled(38, "CreateDelegationToken", 0, 3, 2, "security", (CREATE_TOKENS,), Quota.request),
     _handled(39, "RenewDelegationToken", 0, 2, 2, "security", (), Quota.request),
     _handled(40, "ExpireDelegationToken", 0, 2, 2, "security", (), Quota.request),
-    _handled(41, "DescribeDelegationToken", 0, 3, 2, "security", DESCRIBE_TOKENS, Quota.request),
+    _handled(41, "DescribeDelegationToken", 0, 3, 2, "security", (DESCRIBE_TOKENS,), Quota.request),
     _handled(42, "DeleteGroups", 0, 2, 2, "groups", (DELETE_GROUP,), Quota.request),
     _forwarded(43, "ElectLeaders", 0, 2, 2, "admin", (ALTER_CLUSTER,), Quota.request),
     _partly_forwarded(44, "IncrementalAlterConfigs", 0, 1, 1, "admin", ALTER_CONFIGS, Quota.request),
@@ -139,15 +145,15 @@ ROWS: Final = (
     _handled(50, "DescribeUserScramCredentials", 0, 0, 0, "security", (DESCRIBE_CLUSTER,), Quota.request),
     _to_controller(56, "AlterPartition", 3, 3, 0),
     _to_controller(58, "Envelope", 0, 0, 0, code=Code.built_in),
-    _reported(60, "DescribeCluster", 0, 0, 0, "discovery", (), Quota.request),
+    _reported(60, "DescribeCluster", 0, 0, 0, "discovery", (DESCRIBE_OPERATIONS,), Quota.request),
     _handled(61, "DescribeProducers", 0, 0, 0, "transactions", (CONSUME_TOPIC,), Quota.request),
-    _handled(65, "DescribeTransactions", 0, 0, 0, "transactions", (DESCRIBE_TRANSACTION,), Quota.request),
-    _handled(66, "ListTransactions", 0, 0, 0, "transactions", (DESCRIBE_TRANSACTION,), Quota.request),
+    _handled(65, "DescribeTransactions", 0, 0, 0, "transactions", DESCRIBE_TRANSACTIONS, Quota.request),
+    _handled(66, "ListTransactions", 0, 0, 0, "transactions", (LIST_TRANSACTIONS,), Quota.request),
     _to_controller(67, "AllocateProducerIds", 0, 0, 0),
     _to_controller(73, "AssignReplicasToDirs", 0, 0, 0),
-    _reported(10_000, "OpenWrite", 0, 0, 0, "writes", (WRITE_TRANSACTION, WRITE_TOPIC), Quota.request),
-    _handled(10_001, "EndWrite", 0, 0, 0, "writes", (WRITE_TRANSACTION,), Quota.request),
-    _handled(10_002, "Agree", 0, 0, 0, "writes", (DESCRIBE_TRANSACTION,), Quota.request),
+    _reported(10_000, "OpenWrite", 0, 0, 0, "writes", OPEN_WRITE, Quota.request),
+    _handled(10_001, "EndWrite", 0, 0, 0, "writes", (END_WRITE,), Quota.request),
+    _handled(10_002, "Agree", 0, 0, 0, "writes", (), Quota.request),
     _handled(10_003, "DescribeVisibility", 0, 0, 0, "writes", (DESCRIBE_TOPIC,), Quota.request),
 )
 

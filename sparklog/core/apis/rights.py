@@ -1,4 +1,8 @@
-"""The rights that requests need. They are Kafka's (KIP-11, KIP-140 and the KIP of each API)."""
+"""The rights that requests need. They are Kafka's (KIP-11, KIP-140 and the KIP of each API).
+
+A Spark job needs no right on names that it draws at random, because no rule can grant these. To open a write
+under such a name is what InitProducerId without an id is to a producer.
+"""
 
 from typing import Final
 
@@ -17,20 +21,37 @@ OF_REPLICAS: Final = Right(AclOperation.cluster_action, ResourceType.cluster, Co
 AS_TRANSACTION: Final = Right(
     AclOperation.write, ResourceType.transactional_id, Condition.with_transactional_id
 )
+IN_TRANSACTION: Final = Right(
+    AclOperation.write, ResourceType.transactional_id, Condition.in_named_transaction
+)
+WRITE_ANY_TOPIC: Final = Right(AclOperation.write, ResourceType.topic, is_of_any=True)
 AS_IDEMPOTENT: Final = Right(
     AclOperation.idempotent_write,
     ResourceType.cluster,
     Condition.without_transactional_id,
+    or_else=WRITE_ANY_TOPIC,
 )
 WRITE_TRANSACTION: Final = Right(AclOperation.write, ResourceType.transactional_id)
 DESCRIBE_TRANSACTION: Final = Right(AclOperation.describe, ResourceType.transactional_id)
+LIST_TRANSACTIONS: Final = Right(AclOperation.describe, ResourceType.transactional_id, Condition.listed)
+DESCRIBE_TRANSACTIONS: Final = (
+    DESCRIBE_TRANSACTION,
+    Right(AclOperation.describe, ResourceType.topic, Condition.listed),
+)
+WRITE_MARKERS: Final = Right(AclOperation.alter, ResourceType.cluster, or_else=CLUSTER_ACTION)
 OF_VERIFIERS: Final = Right(AclOperation.cluster_action, ResourceType.cluster, Condition.of_verifiers)
 CREATE_TOPICS: Final = (
-    Right(AclOperation.create, ResourceType.cluster, Condition.or_each_topic),
-    Right(AclOperation.create, ResourceType.topic),
+    Right(AclOperation.create, ResourceType.cluster, or_else=Right(AclOperation.create, ResourceType.topic)),
     Right(AclOperation.describe_configs, ResourceType.topic, Condition.with_settings),
 )
-CREATE_MISSING: Final = Right(AclOperation.create, ResourceType.topic, Condition.created_automatically)
+CREATE_MISSING: Final = Right(
+    AclOperation.create,
+    ResourceType.cluster,
+    Condition.created_automatically,
+    or_else=Right(AclOperation.create, ResourceType.topic),
+)
+DESCRIBE_OPERATIONS: Final = Right(AclOperation.describe, ResourceType.cluster, Condition.with_operations)
+METADATA: Final = (DESCRIBE_TOPIC, CREATE_MISSING, DESCRIBE_OPERATIONS)
 DELETE_BY_ID: Final = Right(AclOperation.describe, ResourceType.topic, Condition.named_by_id)
 FIND_GROUP: Final = Right(AclOperation.describe, ResourceType.group, Condition.for_group)
 FIND_TRANSACTION: Final = Right(
@@ -48,17 +69,36 @@ READ_GROUP: Final = Right(AclOperation.read, ResourceType.group)
 DESCRIBE_GROUP: Final = Right(AclOperation.describe, ResourceType.group)
 DELETE_GROUP: Final = Right(AclOperation.delete, ResourceType.group)
 CONSUME_TOPIC: Final = Right(AclOperation.read, ResourceType.topic)
-LIST_GROUPS: Final = (
-    Right(AclOperation.describe, ResourceType.cluster, Condition.or_each_group),
-    Right(AclOperation.describe, ResourceType.group, Condition.listed),
+LIST_GROUPS: Final = Right(
+    AclOperation.describe,
+    ResourceType.cluster,
+    or_else=Right(AclOperation.describe, ResourceType.group, Condition.listed),
 )
 DESCRIBE_QUOTAS: Final = Right(AclOperation.describe_configs, ResourceType.cluster)
 ALTER_QUOTAS: Final = Right(AclOperation.alter_configs, ResourceType.cluster)
 CREATE_TOKENS: Final = Right(AclOperation.create_tokens, ResourceType.user, Condition.for_another_owner)
-DESCRIBE_TOKENS: Final = (
-    Right(AclOperation.describe, ResourceType.delegation_token, Condition.of_another_owner),
-    Right(AclOperation.describe_tokens, ResourceType.user, Condition.or_owner),
+DESCRIBE_TOKENS: Final = Right(
+    AclOperation.describe,
+    ResourceType.delegation_token,
+    Condition.of_another_owner,
+    or_else=Right(AclOperation.describe_tokens, ResourceType.user),
 )
-DESCRIBE_EPOCHS: Final = Right(AclOperation.describe, ResourceType.topic, Condition.of_consumers)
-ADD_PARTITIONS: Final = (WRITE_TRANSACTION, WRITE_TOPIC, OF_VERIFIERS)
+"""The user is the token's owner."""
+DESCRIBE_EPOCHS: Final = Right(AclOperation.cluster_action, ResourceType.cluster, or_else=DESCRIBE_TOPIC)
+ADD_PARTITIONS: Final = (
+    Right(AclOperation.write, ResourceType.transactional_id, Condition.of_producers),
+    Right(AclOperation.write, ResourceType.topic, Condition.of_producers),
+    OF_VERIFIERS,
+)
 COMMIT_IN_TRANSACTION: Final = (WRITE_TRANSACTION, READ_GROUP, CONSUME_TOPIC)
+END_WRITE: Final = Right(AclOperation.write, ResourceType.transactional_id, Condition.under_other_name)
+OPEN_WRITE: Final = (
+    WRITE_TOPIC,
+    END_WRITE,
+    Right(
+        AclOperation.idempotent_write,
+        ResourceType.cluster,
+        Condition.under_own_name,
+        or_else=WRITE_ANY_TOPIC,
+    ),
+)

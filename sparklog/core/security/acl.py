@@ -7,8 +7,11 @@ from sparklog.core.security.conditions import Condition
 
 
 class AclOperation(enum.IntEnum):
-    """What somebody may be allowed to do to a resource."""
+    """What a rule allows or denies, and what a request needs. A request never needs ``all``, which only rules
+    have: it stands for every operation.
+    """
 
+    all = 2
     read = 3
     write = 4
     create = 5
@@ -38,13 +41,23 @@ class ResourceType(enum.IntEnum):
 class Right:
     """An operation on a resource, or on each resource of that type that a request names.
 
-    ``condition`` says which requests of an API need this right.
+    ``condition`` says which requests of an API need this right. ``or_else`` suffices for a request that lacks
+    it. With ``is_of_any``, the right on a single resource suffices, whichever it is (KIP-679).
     """
 
     operation: AclOperation
     resource: ResourceType
     condition: Condition = Condition.always
+    or_else: "Right | None" = None
+    is_of_any: bool = False
+
+    @property
+    def alternatives(self) -> "tuple[Right, ...]":
+        """This right, and those that suffice without it."""
+        return (self, *(self.or_else.alternatives if self.or_else else ()))
 
     def __str__(self) -> str:
-        name = f"{self.operation.name.upper()} on {self.resource.name.upper()}"
-        return name if self.condition is Condition.always else f"{name} ({self.condition.value})"
+        any_ = "any " if self.is_of_any else ""
+        name = f"{self.operation.name.upper()} on {any_}{self.resource.name.upper()}"
+        case = f" ({self.condition.value})" if self.condition.value else ""
+        return f"{name}{case}, or else {self.or_else}" if self.or_else else f"{name}{case}"

@@ -8,6 +8,7 @@ from kafka.protocol.broker_version_data import BROKER_API_VERSIONS
 from sparklog.core.apis.api import Api, Code, ListenerKind, Quota, Waits
 from sparklog.core.apis.api_table import APIS, ROWS, by_key
 from sparklog.core.security.acl import AclOperation, ResourceType
+from sparklog.core.security.conditions import Condition
 from sparklog.wire.versions import API_VERSIONS, INTERNAL_VERSIONS, OWN_VERSIONS
 
 BROKERS_CODE, CONTROLLERS_CODE = Code.handler | Code.forward, Code.command | Code.built_in
@@ -63,6 +64,36 @@ def test_requests_between_brokers_and_controller_need_the_right_to_act_for_the_c
         (right,) = api.rights
         assert (right.operation, right.resource) == (AclOperation.cluster_action, ResourceType.cluster)
         assert api.quota is Quota.none
+
+
+@pytest.mark.parametrize(
+    ("name", "rights"),
+    [
+        (
+            "InitProducerId",
+            "WRITE on TRANSACTIONAL_ID (with a transactional id); IDEMPOTENT_WRITE on CLUSTER "
+            "(without a transactional id), or else WRITE on any TOPIC",
+        ),
+        ("WriteTxnMarkers", "ALTER on CLUSTER, or else CLUSTER_ACTION on CLUSTER"),
+        (
+            "Metadata",
+            "DESCRIBE on TOPIC; CREATE on CLUSTER (that is created automatically), or else CREATE on TOPIC; "
+            "DESCRIBE on CLUSTER (to show the operations on it)",
+        ),
+        ("OffsetForLeaderEpoch", "CLUSTER_ACTION on CLUSTER, or else DESCRIBE on TOPIC"),
+        ("DescribeTransactions", "DESCRIBE on TRANSACTIONAL_ID; DESCRIBE on TOPIC (that is listed)"),
+        ("Agree", ""),
+    ],
+)
+def test_rows_have_the_other_right_that_suffices_as_in_kafka(name: str, rights: str):
+    (api,) = (api for api in ROWS if api.name == name)
+    assert "; ".join(map(str, api.rights)) == rights
+
+
+def test_no_request_needs_all_operations_and_each_condition_is_of_some_row():
+    rights = [one for api in ROWS for right in api.rights for one in right.alternatives]
+    assert AclOperation.all not in {right.operation for right in rights}
+    assert {right.condition for right in rights} == set(Condition)
 
 
 def test_every_request_of_clients_uses_up_a_quota():
