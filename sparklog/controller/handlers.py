@@ -4,6 +4,9 @@ forwards them.
 A request is decoded here, becomes a command for the event loop, and is answered with the command's result. An
 Envelope has the whole request of a client inside, with the client's principal and address. Its response has
 the whole response inside, with the client's correlation id (KIP-590).
+
+A request whose row in the table of APIs lacks the controller's listener closes the connection. One inside an
+Envelope is refused unless brokers forward it: another Envelope, or a request between brokers, never is.
 """
 
 import logging
@@ -59,10 +62,14 @@ class ControllerHandlers:
         except UnsupportedVersion as unsupported:
             self._refuse_version(exchange, unsupported)
             return
-        except WireError:
-            exchange.close()
+        except WireError as error:
+            self._refuse(exchange, error)
             return
         header = request.header
+        api = APIS[header.api_key]
+        if ListenerKind.controller not in api.listeners:
+            self._refuse(exchange, WireError(f"{api.name} is not served on the controller's listener"))
+            return
 
         def respond(response: Message) -> None:
             parts = _encode(response, header)
@@ -74,23 +81,19 @@ class ControllerHandlers:
         requester = exchange.context.requester
         if isinstance(request.body, EnvelopeRequest):
             self._open_envelope(request.body, requester, respond)
-        elif not self._serve(request, requester, respond):
-            exchange.close()
-
-    def _serve(self, request: Request, requester: Requester, respond: SendResponse) -> bool:
-        """Answer the request, now or later; False if it is nothing that a controller serves."""
-        if isinstance(request.body, ApiVersionsRequest):
+        elif isinstance(request.body, ApiVersionsRequest):
             respond(self._api_versions(ErrorCode.none))
-            return True
-        api = COMMAND_APIS.get(request.header.api_key)
-        if api is None:
-            return False
+        else:
+            self._decide(request, requester, respond)
+
+    def _decide(self, request: Request, requester: Requester, respond: SendResponse) -> None:
+        """Let the event loop decide on the request, and answer it then."""
+        api = COMMAND_APIS[request.header.api_key]
         command = Command(api.to_request(request.body, self._new_topic_id), requester)
         self._submit(command, lambda result: respond(api.to_response(result, self._config)))
-        return True
 
     def _open_envelope(self, envelope: EnvelopeRequest, broker: Requester, respond: SendResponse) -> None:
-        """Serve the request inside for the requester that ``broker`` names, not for the broker."""
+        """Decide on the request inside for the requester that ``broker`` names, not for the broker."""
         try:
             requester = decode_requester(envelope.request_principal, envelope.client_host_address)
             inner = decode_request(envelope.request_data)
@@ -102,8 +105,11 @@ class ControllerHandlers:
             respond(EnvelopeResponse(error_code=ErrorCode.invalid_request))
             return
         api = APIS[inner.header.api_key]
-        if not api.is_for_clients:
-            logger.warning("refused an envelope from %s: %s asks for %s", broker, requester, api.name)
+        if not api.is_forwarded:
+            logger.warning(
+                "refused an envelope from %s: %s asks for %s, which is not forwarded",
+                *(broker, requester, api.name),
+            )
             respond(EnvelopeResponse(error_code=ErrorCode.invalid_request))
             return
 
@@ -114,16 +120,20 @@ class ControllerHandlers:
             else:
                 respond(EnvelopeResponse(response_data=read_parts(whole)[SIZE_PREFIX_BYTES:]))
 
-        if not self._serve(inner, requester, respond_inside):
-            respond(EnvelopeResponse(error_code=ErrorCode.invalid_request))
+        self._decide(inner, requester, respond_inside)
 
     def _refuse_version(self, exchange: Exchange, unsupported: UnsupportedVersion) -> None:
         """ApiVersions is answered in any version, with what is served, so that the caller can step down."""
         if unsupported.header.api_key != API_VERSIONS_KEY:
-            exchange.close()
+            self._refuse(exchange, unsupported)
             return
         response = self._api_versions(ErrorCode.unsupported_version)
         exchange.reply(encode_response(response, 0, unsupported.header.correlation_id))
+
+    @staticmethod
+    def _refuse(exchange: Exchange, error: WireError) -> None:
+        logger.warning("closing the connection from %s: %s", exchange.context.client_host, error)
+        exchange.close()
 
     def _api_versions(self, error: ErrorCode) -> ApiVersionsResponse:
         keys = [

@@ -34,6 +34,7 @@ WHERE = (
     "ApiVersions response",
     "sparklog's client",
     "broker's log",
+    "controller's log",
     "broker's start",
     "`sparklog start`",
     "`sparklog submit`",

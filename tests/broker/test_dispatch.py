@@ -211,6 +211,16 @@ def test_both_listeners_serve_clients(served, listener):
     assert not connection.is_closed
 
 
+def test_a_client_cannot_outrank_the_controller_by_its_epoch_on_the_clients_listener(served):
+    tell = UpdateMetadataRequest(
+        controller_id=1, controller_epoch=2**31 - 1, broker_epoch=1, topic_states=[], live_brokers=[]
+    )
+    assert served.ask(tell, "EXTERNAL").is_closed
+    assert not served.metadata.is_received
+    report(served)
+    assert served.metadata.is_received
+
+
 def test_the_controllers_requests_are_refused_on_the_clients_listener(served, caplog):
     assert served.ask(STOP, "EXTERNAL").is_closed
     assert "StopReplica is not served on listener EXTERNAL" in caplog.text

@@ -1,10 +1,12 @@
 """The controller's listener, without a network."""
 
+import dataclasses
+
 import pytest
 
 from sparklog.controller.handlers import SIZE_PREFIX_BYTES, ControllerHandlers
 from sparklog.core.apis.api import Code, ListenerKind
-from sparklog.core.apis.api_table import ROWS
+from sparklog.core.apis.api_table import APIS, ROWS
 from sparklog.core.controller.commands.config_commands import ConfigResult, ConfigsResult
 from sparklog.core.controller.commands.partition_commands import ElectLeaders
 from sparklog.core.security.requester import ANONYMOUS, Requester
@@ -112,10 +114,30 @@ def test_a_client_cannot_have_a_request_forwarded_that_is_for_brokers_only(contr
     assert controller.submitted == []
 
 
-def test_a_request_for_brokers_alone_closes_the_connection(controller):
+@pytest.mark.parametrize("api", ROWS, ids=lambda api: api.name)
+def test_an_envelope_may_have_inside_what_brokers_forward_and_nothing_else(controller, api):
+    replies = controller.ask(in_envelope(least_request(api.key), api.max))
+    is_forwarded = api.is_for_clients and ListenerKind.controller in api.listeners
+    if is_forwarded and Code.command in api.code:
+        assert len(controller.submitted) == 1
+    else:
+        assert error_of(replies) is ErrorCode.invalid_request
+        assert controller.submitted == []
+
+
+def test_the_listeners_of_its_row_are_what_closes_a_request_s_connection(controller, caplog, monkeypatch):
+    elsewhere = dataclasses.replace(APIS[43], listeners=frozenset({ListenerKind.brokers}))
+    monkeypatch.setattr("sparklog.controller.handlers.APIS", {**APIS, 43: elsewhere})
+    assert controller.ask(ElectLeadersRequest(topic_partitions=None), 2).is_closed
+    assert controller.submitted == []
+    assert "ElectLeaders is not served on the controller's listener" in caplog.text
+
+
+def test_a_request_for_brokers_alone_closes_the_connection(controller, caplog):
     assert controller.ask(
         StopReplicaRequest(controller_id=1, controller_epoch=1, topic_states=[]), 4
     ).is_closed
+    assert "StopReplica is not served on the controller's listener" in caplog.text
 
 
 def test_an_answer_that_its_version_cannot_carry_costs_its_client_alone(controller):
