@@ -6,8 +6,8 @@ last range also reads partitions that were added since the plan.
 
 All tasks read the same state of all partitions (``cuts``), which shows each atomic write whole or not at all.
 
-With ``bytesPerTask``, ``minPartitions`` or ``maxRecordsPerPartition`` a range is cut at offsets of planning
-time. Only the outer bounds of its pieces move later.
+With ``bytesPerTask``, ``minPartitions`` or ``maxRecordsPerPartition`` a range is split at offsets of
+planning time. Only the outer bounds of its pieces move later.
 """
 
 import uuid
@@ -22,7 +22,7 @@ from sparklog.client.isolation import IsolationLevel
 from sparklog.client.transactions.cut import Cut, PartitionCut
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import TopicPartition
-from sparklog_datasource.batch.byte_sizes import bytes_per_offset, cut_by_bytes, gathered
+from sparklog_datasource.batch.byte_sizes import bytes_per_offset, gathered, split_by_bytes
 from sparklog_datasource.batch.cuts import cut_for_task
 from sparklog_datasource.clients import cluster_client
 from sparklog_datasource.reads.bounds import LATEST, AtOffset, AtTime, Bound, Everywhere
@@ -36,30 +36,30 @@ from sparklog_datasource.task_start import StartsTasks
 
 
 @dataclass(frozen=True, slots=True)
-class LateRange:
+class BoundedRange:
     """A range between two bounds, which are resolved when it is read."""
 
     topic_partition: TopicPartition
     start: Bound
     end: Bound
-    floor: int | None = None
+    planned_start: int | None = None
     """The offset at which the piece begins; None for the first piece of a partition."""
-    ceiling: int | None = None
+    planned_end: int | None = None
     """The offset at which the piece ends, exclusive; None for the last piece of a partition."""
 
 
-class LatePartition(InputPartition):  # type: ignore[misc]  # Spark's has no types
+class BatchPartition(InputPartition):  # type: ignore[misc]  # Spark's has no types
     """One Spark partition. The last one has all ``planned`` partitions, and finds newer ones."""
 
     def __init__(
-        self, wanted: Sequence[LateRange], plan: str, planned: frozenset[TopicPartition] | None = None
+        self, ranges: Sequence[BoundedRange], plan: str, planned: frozenset[TopicPartition] | None = None
     ) -> None:
-        self.wanted = wanted
+        self.ranges = ranges
         self.plan = plan
         self.planned = planned
 
     def __repr__(self) -> str:
-        return f"LatePartition({self.wanted})"
+        return f"BatchPartition({self.ranges})"
 
 
 class BatchReader(StartsTasks, DataSourceReader):  # type: ignore[misc]  # Spark's has no types
@@ -73,28 +73,28 @@ class BatchReader(StartsTasks, DataSourceReader):  # type: ignore[misc]  # Spark
         ranges = self._plan()
         _refuse_backward(ranges)
         tasks = self._tasks(ranges)
-        planned = frozenset(late.topic_partition for task in tasks for late in task)
+        planned = frozenset(bounded.topic_partition for task in tasks for bounded in task)
         last, plan = len(tasks) - 1, uuid.uuid4().hex
-        return [LatePartition(task, plan, planned if i == last else None) for i, task in enumerate(tasks)]
+        return [BatchPartition(task, plan, planned if i == last else None) for i, task in enumerate(tasks)]
 
     def read(self, partition: Any) -> Iterator[Any]:
         """The rows of one Spark partition. Spark gives None for a plan without partitions."""
-        if not isinstance(partition, LatePartition):
-            partition = LatePartition((), uuid.uuid4().hex, frozenset())
+        if not isinstance(partition, BatchPartition):
+            partition = BatchPartition((), uuid.uuid4().hex, frozenset())
         cut = cut_for_task(self._options, partition.plan)
-        for late in partition.wanted:
-            yield from self._read(late, cut)
+        for bounded in partition.ranges:
+            yield from self._read(bounded, cut)
         if partition.planned is not None and self._takes_newcomers:
-            for late in self._plan(cut):
-                if late.topic_partition not in partition.planned:
-                    yield from self._read(late, cut)
+            for bounded in self._plan(cut):
+                if bounded.topic_partition not in partition.planned:
+                    yield from self._read(bounded, cut)
 
     @property
     def _takes_newcomers(self) -> bool:
         """Whether to read partitions that are added later; false if the bounds name partitions."""
         return isinstance(self._options.start, Everywhere) and isinstance(self._options.end, Everywhere)
 
-    def _plan(self, cut: Cut | None = None) -> list[LateRange]:
+    def _plan(self, cut: Cut | None = None) -> list[BoundedRange]:
         """The whole ranges of all partitions of the cut, or without a cut of those that exist now."""
         options = self._options
         if cut is None:
@@ -104,68 +104,72 @@ class BatchReader(StartsTasks, DataSourceReader):  # type: ignore[misc]  # Spark
             topic_partitions = sorted(cut.ends)
         starts, ends = options.start.each(topic_partitions), options.end.each(topic_partitions)
         return [
-            LateRange(topic_partition, starts[topic_partition], ends[topic_partition])
+            BoundedRange(topic_partition, starts[topic_partition], ends[topic_partition])
             for topic_partition in topic_partitions
         ]
 
-    def _tasks(self, ranges: list[LateRange]) -> list[list[LateRange]]:
+    def _tasks(self, ranges: list[BoundedRange]) -> list[list[BoundedRange]]:
         """The ranges of each task."""
         bytes_max = self._options.bytes_per_task
         if bytes_max is None:
-            return [[late] for late in self._resolved_and_cut(ranges)]
-        by_topic_partition = {late.topic_partition: late for late in ranges}
+            return [[bounded] for bounded in self._resolved_and_split(ranges)]
+        by_topic_partition = {bounded.topic_partition: bounded for bounded in ranges}
         density = bytes_per_offset(cluster_client(self._options.connection), by_topic_partition)
-        pieces = cut_by_bytes(self._resolved(ranges), density, bytes_max)
+        pieces = split_by_bytes(self._resolved(ranges), density, bytes_max)
         sizes = [piece.size * density[piece.topic_partition] for piece in pieces]
-        late = _with_open_edges(by_topic_partition, pieces)
-        empty = [0.0] * (len(late) - len(pieces))
-        return gathered(late, [*sizes, *empty], bytes_max)
+        bounded_ranges = _with_bounds(by_topic_partition, pieces)
+        empty = [0.0] * (len(bounded_ranges) - len(pieces))
+        return gathered(bounded_ranges, [*sizes, *empty], bytes_max)
 
-    def _resolved_and_cut(self, ranges: list[LateRange]) -> list[LateRange]:
+    def _resolved_and_split(self, ranges: list[BoundedRange]) -> list[BoundedRange]:
         """The ranges, in pieces if an option says so."""
         # Timestamps without a match raise here, because an error in a task would be repeated and wrapped.
         options = self._options
-        is_cut = options.cuts_ranges
-        if not is_cut and not any(isinstance(late.start, AtTime) for late in ranges):
+        is_split = options.splits_ranges
+        if not is_split and not any(isinstance(bounded.start, AtTime) for bounded in ranges):
             return ranges
-        by_topic_partition = {late.topic_partition: late for late in ranges}
+        by_topic_partition = {bounded.topic_partition: bounded for bounded in ranges}
         pieces = split_ranges(
             self._resolved(ranges),
             partitions_min=options.partitions_min,
             records_max=options.records_per_partition_max,
         )
-        return _with_open_edges(by_topic_partition, pieces) if is_cut else ranges
+        return _with_bounds(by_topic_partition, pieces) if is_split else ranges
 
-    def _resolved(self, ranges: list[LateRange]) -> list[OffsetRange]:
+    def _resolved(self, ranges: list[BoundedRange]) -> list[OffsetRange]:
         admin = Admin(cluster_client(self._options.connection))
-        starts = {late.topic_partition: late.start for late in ranges}
-        ends = {late.topic_partition: late.end for late in ranges}
+        starts = {bounded.topic_partition: bounded.start for bounded in ranges}
+        ends = {bounded.topic_partition: bounded.end for bounded in ranges}
         start_offsets = resolve(admin, starts, self._options.isolation_level)
         end_offsets = resolve(admin, ends, self._options.isolation_level)
         resolved = [
             OffsetRange(topic_partition, start_offsets[topic_partition], end_offsets[topic_partition])
             for topic_partition in starts
         ]
-        for wanted in resolved:
-            if wanted.start_offset > wanted.end_offset:
-                raise _backward(wanted.topic_partition, wanted.start_offset, wanted.end_offset)
+        for offset_range in resolved:
+            if offset_range.start_offset > offset_range.end_offset:
+                raise _backward(
+                    offset_range.topic_partition, offset_range.start_offset, offset_range.end_offset
+                )
         return resolved
 
-    def _read(self, late: LateRange, of_all: Cut | None) -> Iterator[Any]:
-        cut = None if of_all is None else of_all.of(late.topic_partition)
-        wanted = self._resolved([late])[0] if cut is None else self._resolved_in(cut, late)
-        if late.floor is not None:
-            wanted = replace(wanted, start_offset=max(wanted.start_offset, late.floor))
-        if late.ceiling is not None:
-            wanted = replace(wanted, end_offset=min(wanted.end_offset, late.ceiling))
-        yield from read_rows(self._options, self._within_log(late, wanted, cut), cut=cut)
+    def _read(self, bounded: BoundedRange, of_all: Cut | None) -> Iterator[Any]:
+        cut = None if of_all is None else of_all.of(bounded.topic_partition)
+        offset_range = self._resolved([bounded])[0] if cut is None else self._resolved_in(cut, bounded)
+        if bounded.planned_start is not None:
+            offset_range = replace(
+                offset_range, start_offset=max(offset_range.start_offset, bounded.planned_start)
+            )
+        if bounded.planned_end is not None:
+            offset_range = replace(offset_range, end_offset=min(offset_range.end_offset, bounded.planned_end))
+        yield from read_rows(self._options, self._within_log(bounded, offset_range, cut), cut=cut)
 
-    def _resolved_in(self, cut: PartitionCut, late: LateRange) -> OffsetRange:
+    def _resolved_in(self, cut: PartitionCut, bounded: BoundedRange) -> OffsetRange:
         """The range at the time of the cut, the same in every task and retry."""
-        topic_partition = late.topic_partition
-        end = AtOffset(cut.high_watermark) if late.end == LATEST else late.end
+        topic_partition = bounded.topic_partition
+        end = AtOffset(cut.high_watermark) if bounded.end == LATEST else bounded.end
         offsets: list[int] = []
-        for bound in (late.start, end):
+        for bound in (bounded.start, end):
             admin = Admin(cluster_client(self._options.connection))
             offset = resolve(admin, {topic_partition: bound}, IsolationLevel.READ_UNCOMMITTED)[
                 topic_partition
@@ -175,61 +179,65 @@ class BatchReader(StartsTasks, DataSourceReader):  # type: ignore[misc]  # Spark
             raise _backward(topic_partition, *offsets)
         return OffsetRange(topic_partition, *offsets)
 
-    def _within_log(self, late: LateRange, wanted: OffsetRange, cut: PartitionCut | None) -> OffsetRange:
+    def _within_log(
+        self, bounded: BoundedRange, offset_range: OffsetRange, cut: PartitionCut | None
+    ) -> OffsetRange:
         """The part of the range that the log has. A batch read does not wait, so the rest is a loss."""
-        if _number(late.end) is None or wanted.size <= 0:
-            return wanted
-        topic_partition = wanted.topic_partition
+        if _number(bounded.end) is None or offset_range.size <= 0:
+            return offset_range
+        topic_partition = offset_range.topic_partition
         if cut is None:
             admin = Admin(cluster_client(self._options.connection))
             latest = latest_offsets(admin, [topic_partition], self._options.isolation_level)[topic_partition]
         else:
             latest = cut.high_watermark
-        if latest >= wanted.end_offset:
-            return wanted
+        if latest >= offset_range.end_offset:
+            return offset_range
         losses = Losses(self._options.fail_on_data_loss)
         losses.note(
             Loss(
                 topic_partition,
-                max(latest, wanted.start_offset),
-                wanted.end_offset,
+                max(latest, offset_range.start_offset),
+                offset_range.end_offset,
                 Reason.BEYOND_THE_LOG,
-                f"the ending offset {wanted.end_offset} is beyond the end of the log, {latest}",
+                f"the ending offset {offset_range.end_offset} is beyond the end of the log, {latest}",
             )
         )
         losses.tell()
-        return replace(wanted, end_offset=latest)
+        return replace(offset_range, end_offset=latest)
 
 
-def _with_open_edges(
-    by_topic_partition: dict[TopicPartition, LateRange], pieces: list[OffsetRange]
-) -> list[LateRange]:
-    """The pieces as late ranges. A partition's first piece keeps its start bound, the last one its end bound.
+def _with_bounds(
+    by_topic_partition: dict[TopicPartition, BoundedRange], pieces: list[OffsetRange]
+) -> list[BoundedRange]:
+    """The pieces as bounded ranges. A partition's first piece keeps the start bound, the last the end bound.
 
     An empty range whose end may move is kept, because it may have records when it is read.
     """
-    cut: list[LateRange] = []
+    bounded_pieces: list[BoundedRange] = []
     for i, piece in enumerate(pieces):
         topic_partition = piece.topic_partition
         is_first = i == 0 or pieces[i - 1].topic_partition != topic_partition
         is_last = i == len(pieces) - 1 or pieces[i + 1].topic_partition != topic_partition
-        floor = None if is_first else piece.start_offset
-        ceiling = None if is_last else piece.end_offset
-        cut.append(replace(by_topic_partition[topic_partition], floor=floor, ceiling=ceiling))
+        planned_start = None if is_first else piece.start_offset
+        planned_end = None if is_last else piece.end_offset
+        bounded_pieces.append(
+            replace(by_topic_partition[topic_partition], planned_start=planned_start, planned_end=planned_end)
+        )
     empty = by_topic_partition.keys() - {piece.topic_partition for piece in pieces}
     may_grow = [
         by_topic_partition[topic_partition]
         for topic_partition in sorted(empty)
         if _number(by_topic_partition[topic_partition].end) is None
     ]
-    return [*cut, *may_grow]
+    return [*bounded_pieces, *may_grow]
 
 
-def _refuse_backward(ranges: list[LateRange]) -> None:
-    for late in ranges:
-        start, end = _number(late.start), _number(late.end)
+def _refuse_backward(ranges: list[BoundedRange]) -> None:
+    for bounded in ranges:
+        start, end = _number(bounded.start), _number(bounded.end)
         if start is not None and end is not None and start > end:
-            raise _backward(late.topic_partition, start, end)
+            raise _backward(bounded.topic_partition, start, end)
 
 
 def _number(bound: Bound) -> int | None:

@@ -1,8 +1,8 @@
 """Tasks of about the same number of bytes: option ``bytesPerTask`` of batch reads.
 
 A broker knows the size of a partition's log, not that of a range. So each offset counts with the log's
-average bytes, as stored. Ranges above ``bytesPerTask`` are cut. Smaller ones are put together, in the order
-of topics and partitions, as long as the task stays within it.
+average bytes, as stored. Ranges above ``bytesPerTask`` are split. Smaller ones are put together, in the
+order of topics and partitions, as long as the task stays within it.
 """
 
 import math
@@ -13,7 +13,7 @@ from sparklog.client.admin import Admin
 from sparklog.client.changes import ClusterChanges
 from sparklog.client.cluster import ClusterClient
 from sparklog.model.ids import TopicPartition
-from sparklog_datasource.reads.ranges import OffsetRange, cut
+from sparklog_datasource.reads.ranges import OffsetRange, split_evenly
 
 Item = TypeVar("Item")
 
@@ -49,15 +49,15 @@ def bytes_per_offset(
     }
 
 
-def cut_by_bytes(
+def split_by_bytes(
     ranges: Sequence[OffsetRange], density: Mapping[TopicPartition, float], bytes_max: int
 ) -> list[OffsetRange]:
     """Pieces of about ``bytes_max`` at most; ``density`` has the bytes of an offset."""
     pieces: list[OffsetRange] = []
-    for wanted in ranges:
-        if wanted.size > 0:
-            parts = math.ceil(wanted.size * density[wanted.topic_partition] / bytes_max)
-            pieces.extend(cut(wanted, min(max(parts, 1), wanted.size)))
+    for whole in ranges:
+        if whole.size > 0:
+            count = math.ceil(whole.size * density[whole.topic_partition] / bytes_max)
+            pieces.extend(split_evenly(whole, min(max(count, 1), whole.size)))
     return pieces
 
 

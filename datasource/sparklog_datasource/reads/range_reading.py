@@ -33,7 +33,7 @@ METADATA_RETRY_S: Final = 0.05
 
 def read_rows(
     options: ReadOptions,
-    wanted: OffsetRange,
+    offset_range: OffsetRange,
     topic_id: TopicId | None = None,
     *,
     cut: PartitionCut | None = None,
@@ -42,11 +42,11 @@ def read_rows(
 
     ``topic_id`` is the id of the topic that the offsets belong to; None if it is unknown.
     """
-    topic_partition = wanted.topic_partition
+    topic_partition = offset_range.topic_partition
     cluster = cluster_client(options.connection)
     ensure_topic_id(cluster, topic_partition.topic, topic_id)
     losses = Losses(options.fail_on_data_loss)
-    rows = _rows_from(cluster, options, wanted, topic_id, losses, cut)
+    rows = _rows_from(cluster, options, offset_range, topic_id, losses, cut)
     try:
         yield from put_together(with_place(batch, topic_partition, options.form) for batch in rows)
     finally:
@@ -74,22 +74,22 @@ def ensure_topic_id(cluster: ClusterClient, topic: str, topic_id: TopicId | None
 def _rows_from(
     cluster: ClusterClient,
     options: ReadOptions,
-    wanted: OffsetRange,
+    offset_range: OffsetRange,
     topic_id: TopicId | None,
     losses: Losses,
     cut: PartitionCut | None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of ``wanted``; notes losses and reads on after them, unless they are fatal."""
-    position = wanted.start_offset
+    """The rows of the range; notes losses and reads on after them, unless they are fatal."""
+    position = offset_range.start_offset
     # The ranges of a cut end at its high watermark, not at the last stable offset.
     level = options.isolation_level if cut is None else IsolationLevel.READ_UNCOMMITTED
-    while position < wanted.end_offset:
+    while position < offset_range.end_offset:
         try:
             for batch in read_range(
                 cluster,
-                wanted.topic_partition,
+                offset_range.topic_partition,
                 position,
-                wanted.end_offset,
+                offset_range.end_offset,
                 isolation_level=options.isolation_level,
                 topic_id=topic_id,
                 cut=cut,
@@ -99,24 +99,24 @@ def _rows_from(
                 position = batch.column("offset")[-1].as_py() + 1
             return
         except (OffsetOutOfRange, RangeNotReadable, KafkaError) as error:
-            loss = _loss(error, cluster, level, replace(wanted, start_offset=position))
+            loss = _loss(error, cluster, level, replace(offset_range, start_offset=position))
             losses.note(loss)
             if losses.is_fatal:
                 losses.tell()
-            position = wanted.end_offset if loss.end_offset is None else loss.end_offset
+            position = offset_range.end_offset if loss.end_offset is None else loss.end_offset
 
 
 def _loss(
     error: OffsetOutOfRange | RangeNotReadable | KafkaError,
     cluster: ClusterClient,
     level: IsolationLevel,
-    left: OffsetRange,
+    rest: OffsetRange,
 ) -> Loss:
     """The loss in the rest of a range that an error shows; raises an error that shows none."""
-    topic_partition, end = left.topic_partition, left.end_offset
+    topic_partition, end = rest.topic_partition, rest.end_offset
     if isinstance(error, OffsetOutOfRange):
         # A start after the last record that was read may have passed markers; the error has the true one.
-        start = max(left.start_offset, error.offset)
+        start = max(rest.start_offset, error.offset)
         if error.log_start_offset > error.offset:
             reason = deletion_reason(cluster, topic_partition.topic)
             return Loss(topic_partition, start, min(error.log_start_offset, end), reason)
@@ -125,9 +125,9 @@ def _loss(
         latest = latest_offsets(Admin(cluster), [topic_partition], level)[topic_partition]
         if latest > error.offset:  # the log has the offset, so nothing is lost
             raise error
-        return Loss(topic_partition, max(left.start_offset, error.offset), end, Reason.LOG_CUT)
+        return Loss(topic_partition, max(rest.start_offset, error.offset), end, Reason.LOG_CUT)
     if isinstance(error, TopicRecreated):
-        return Loss(topic_partition, left.start_offset, end, Reason.TOPIC_RECREATED)
+        return Loss(topic_partition, rest.start_offset, end, Reason.TOPIC_RECREATED)
     if error.code in UNKNOWN_TOPIC:
-        return Loss(topic_partition, left.start_offset, end, Reason.TOPIC_DELETED)
+        return Loss(topic_partition, rest.start_offset, end, Reason.TOPIC_DELETED)
     raise error

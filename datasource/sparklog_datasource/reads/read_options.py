@@ -55,7 +55,7 @@ class ReadOptions:
     partitions_min: int | None
     records_per_partition_max: int | None
     bytes_per_task: int | None
-    """The bytes of the log for one task of a batch read; None if ranges are not cut by bytes."""
+    """The bytes of the log for one task of a batch read; None if ranges are not split by bytes."""
 
     offsets_per_trigger_max: int | None
     offsets_per_trigger_min: int | None
@@ -68,8 +68,8 @@ class ReadOptions:
     """The group under which a stream's offsets are reported; None for one with the query's id."""
 
     @property
-    def cuts_ranges(self) -> bool:
-        """Whether ranges of offsets are cut into pieces for several tasks."""
+    def splits_ranges(self) -> bool:
+        """Whether offset ranges are split into pieces for several tasks."""
         return self.partitions_min is not None or self.records_per_partition_max is not None
 
     @classmethod

@@ -58,25 +58,25 @@ def planned_ranges(start: Edge, end: Edge, latest: Offsets, log: LogNow, losses:
     ranges = []
     for topic_partition, wanted_end in sorted(ends.items()):
         if topic_partition in starts:
-            wanted = OffsetRange(topic_partition, starts[topic_partition], wanted_end)
-            ranges.append(_within(wanted, latest, losses))
-    return [wanted for wanted in ranges if wanted.size > 0]
+            offset_range = OffsetRange(topic_partition, starts[topic_partition], wanted_end)
+            ranges.append(_within(offset_range, latest, losses))
+    return [offset_range for offset_range in ranges if offset_range.size > 0]
 
 
 def without_deleted(ranges: list[OffsetRange], log: LogNow, losses: Losses) -> list[OffsetRange]:
     """The ranges from the log's start on, with losses noted.
 
-    Ranges need it before they are cut into pieces, because each piece's task would report its own part.
+    Ranges need it before they are split into pieces, because each piece's task would report its own share.
     """
-    starts = log.earliest({wanted.topic_partition for wanted in ranges})
-    left = []
-    for wanted in ranges:
-        start = min(starts.get(wanted.topic_partition, 0), wanted.end_offset)
-        if start > wanted.start_offset:
-            reason = log.deletion_reason(wanted.topic_partition.topic)
-            losses.note(Loss(wanted.topic_partition, wanted.start_offset, start, reason))
-        left.append(replace(wanted, start_offset=max(start, wanted.start_offset)))
-    return left
+    starts = log.earliest({offset_range.topic_partition for offset_range in ranges})
+    readable = []
+    for offset_range in ranges:
+        start = min(starts.get(offset_range.topic_partition, 0), offset_range.end_offset)
+        if start > offset_range.start_offset:
+            reason = log.deletion_reason(offset_range.topic_partition.topic)
+            losses.note(Loss(offset_range.topic_partition, offset_range.start_offset, start, reason))
+        readable.append(replace(offset_range, start_offset=max(start, offset_range.start_offset)))
+    return readable
 
 
 def _newcomers(new: set[TopicPartition], log: LogNow, losses: Losses) -> dict[TopicPartition, int]:
@@ -93,20 +93,21 @@ def _newcomers(new: set[TopicPartition], log: LogNow, losses: Losses) -> dict[To
     return found
 
 
-def _within(wanted: OffsetRange, latest: Offsets, losses: Losses) -> OffsetRange:
+def _within(offset_range: OffsetRange, latest: Offsets, losses: Losses) -> OffsetRange:
     """The part of a range that the log has, with the rest noted as a loss."""
-    topic_partition, start, end = wanted.topic_partition, wanted.start_offset, wanted.end_offset
+    topic_partition = offset_range.topic_partition
+    start, end = offset_range.start_offset, offset_range.end_offset
     if end < start:
         sign = f"the offset of {topic_partition} was changed from {start} to {end}"
         losses.note(Loss(topic_partition, start, None, Reason.LOG_CUT, sign))
-        return wanted
+        return offset_range
     last = latest.get(topic_partition)
     if last is None:
         if end > start:
             losses.note(_gone(topic_partition, start, end))
         return OffsetRange(topic_partition, start, start)
     if last >= end:
-        return wanted
+        return offset_range
     sign = f"the end of {topic_partition} was changed from {end} to {last}"
     losses.note(Loss(topic_partition, max(last, start), end, Reason.LOG_CUT, sign))
     return OffsetRange(topic_partition, start, last)

@@ -38,7 +38,7 @@ from sparklog_datasource.stream.plan import Edge, planned_ranges, without_delete
 from sparklog_datasource.task_start import StartsTasks
 
 
-class RangesPartition(InputPartition):  # type: ignore[misc]  # Spark's has no types
+class MicroBatchPartition(InputPartition):  # type: ignore[misc]  # Spark's has no types
     """One Spark partition: ranges that are read one after the other, with the ids of their topics.
 
     The first one of a micro-batch has the ends of all partitions to report; ``reported`` is None in others.
@@ -50,13 +50,13 @@ class RangesPartition(InputPartition):  # type: ignore[misc]  # Spark's has no t
         topic_ids: Mapping[str, TopicId],
         reported: Offsets | None = None,
     ) -> None:
-        topics = {wanted.topic_partition.topic for wanted in ranges}
+        topics = {offset_range.topic_partition.topic for offset_range in ranges}
         self.ranges = list(ranges)
         self.topic_ids = {topic: topic_ids[topic] for topic in sorted(topics & topic_ids.keys())}
         self.reported = reported
 
     def __repr__(self) -> str:
-        return f"RangesPartition({self.ranges})"
+        return f"MicroBatchPartition({self.ranges})"
 
 
 class StreamReader(StartsTasks, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]  # Spark's has no types
@@ -138,18 +138,18 @@ class StreamReader(StartsTasks, DataSourceStreamReader, SupportsTriggerAvailable
         self._see_as_far_as(ends, end_ids)
         losses = Losses(self._options.fail_on_data_loss)
         ranges = planned_ranges(starts, Edge(ends, end_ids), self._seen_ends, self._latest, losses)
-        if self._options.cuts_ranges:
+        if self._options.splits_ranges:
             ranges = without_deleted(ranges, self._latest, losses)
         losses.tell()
         topic_ids = {**self._latest.topic_ids, **end_ids}
         reported = ends if self._options.reports_offsets else None
         return [
-            RangesPartition(task, topic_ids, reported if i == 0 else None)
+            MicroBatchPartition(task, topic_ids, reported if i == 0 else None)
             for i, task in enumerate(self._tasks(ranges))
         ]
 
     def read(self, partition: Any) -> Iterator[Any]:
-        if isinstance(partition, RangesPartition):
+        if isinstance(partition, MicroBatchPartition):
             with contextlib.closing(self._batches(partition)) as batches:
                 first = next(batches, None)
                 if partition.reported is not None:  # the report's thread would slow the first fetch down
@@ -160,10 +160,10 @@ class StreamReader(StartsTasks, DataSourceStreamReader, SupportsTriggerAvailable
 
     # Inside.
 
-    def _batches(self, partition: RangesPartition) -> Generator[Any, None, None]:
-        for wanted in partition.ranges:
-            topic_id = partition.topic_ids.get(wanted.topic_partition.topic)
-            yield from read_rows(self._options, wanted, topic_id)
+    def _batches(self, partition: MicroBatchPartition) -> Generator[Any, None, None]:
+        for offset_range in partition.ranges:
+            topic_id = partition.topic_ids.get(offset_range.topic_partition.topic)
+            yield from read_rows(self._options, offset_range, topic_id)
 
     def _report(self, ends: Offsets) -> None:
         group = group_of_task(self._options.report_as)
@@ -172,7 +172,7 @@ class StreamReader(StartsTasks, DataSourceStreamReader, SupportsTriggerAvailable
 
     def _tasks(self, ranges: list[OffsetRange]) -> list[list[OffsetRange]]:
         """The ranges of each task. Options that divide ranges are followed exactly."""
-        if not self._options.cuts_ranges:
+        if not self._options.splits_ranges:
             return tasks_of_ranges(ranges)
         pieces = split_ranges(
             ranges,

@@ -1,4 +1,4 @@
-"""Ranges are cut, and put together, to about the bytes of a task."""
+"""Ranges are split, and put together, to about the bytes of a task."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -7,18 +7,18 @@ import pytest
 
 from sparklog.model.ids import TopicPartition
 from sparklog_datasource.batch import byte_sizes as module
-from sparklog_datasource.batch.byte_sizes import bytes_per_offset, cut_by_bytes, gathered
+from sparklog_datasource.batch.byte_sizes import bytes_per_offset, gathered, split_by_bytes
 from sparklog_datasource.reads.ranges import OffsetRange
 
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
 
 
 def pieces(density: float, size: int, bytes_max: int) -> list[tuple[int, int]]:
-    found = cut_by_bytes([OffsetRange(T0, 10, 10 + size)], {T0: density}, bytes_max)
+    found = split_by_bytes([OffsetRange(T0, 10, 10 + size)], {T0: density}, bytes_max)
     return [(piece.start_offset, piece.end_offset) for piece in found]
 
 
-def test_a_large_range_is_cut_and_a_small_one_stays_whole() -> None:
+def test_a_large_range_is_split_and_a_small_one_stays_whole() -> None:
     assert pieces(10.0, 100, 1_000) == [(10, 110)]
     assert pieces(10.0, 100, 500) == [(10, 60), (60, 110)]
     assert pieces(0.0, 5, 500) == [(10, 15)]

@@ -1,4 +1,4 @@
-"""How ranges of offsets become Spark partitions."""
+"""How offset ranges become Spark partitions."""
 
 import itertools
 
@@ -15,14 +15,14 @@ from sparklog_datasource.reads.ranges import (
 )
 
 
-def ranges(*spans: tuple[int, int]) -> list[OffsetRange]:
-    return [OffsetRange(TopicPartition("t", i), start, end) for i, (start, end) in enumerate(spans)]
+def ranges(*limits: tuple[int, int]) -> list[OffsetRange]:
+    return [OffsetRange(TopicPartition("t", i), start, end) for i, (start, end) in enumerate(limits)]
 
 
 def split(
-    *spans: tuple[int, int], at_least: int | None = None, at_most: int | None = None
+    *limits: tuple[int, int], at_least: int | None = None, at_most: int | None = None
 ) -> list[tuple[int, ...]]:
-    pieces = split_ranges(ranges(*spans), partitions_min=at_least, records_max=at_most)
+    pieces = split_ranges(ranges(*limits), partitions_min=at_least, records_max=at_most)
     return [(piece.topic_partition.partition, piece.start_offset, piece.end_offset) for piece in pieces]
 
 
@@ -38,7 +38,7 @@ def test_a_minimum_that_is_met_changes_nothing() -> None:
     assert split((0, 5), (0, 5), at_least=2) == [(0, 0, 5), (1, 0, 5)]
 
 
-def test_one_range_is_cut_into_as_many_pieces_as_asked_for() -> None:
+def test_one_range_is_split_into_as_many_pieces_as_asked_for() -> None:
     assert split((1, 5), at_least=4) == [(0, 1, 2), (0, 2, 3), (0, 3, 4), (0, 4, 5)]
 
 
@@ -46,7 +46,7 @@ def test_the_last_piece_takes_what_rounding_leaves() -> None:
     assert split((0, 5), at_least=3) == [(0, 0, 1), (0, 1, 3), (0, 3, 5)]
 
 
-def test_skewed_ranges_are_cut_in_proportion() -> None:
+def test_skewed_ranges_are_split_in_proportion() -> None:
     assert split((0, 10_000), (0, 1_000), at_least=3) == [(0, 0, 5_000), (0, 5_000, 10_000), (1, 0, 1_000)]
 
 
@@ -81,12 +81,12 @@ def test_bound_and_minimum_work_together() -> None:
     st.none() | st.integers(1, 5_000),
 )
 def test_the_pieces_hold_exactly_what_the_ranges_do(
-    spans: list[tuple[int, int]], at_least: int | None, at_most: int | None
+    limits: list[tuple[int, int]], at_least: int | None, at_most: int | None
 ) -> None:
-    pieces = split_ranges(ranges(*spans), partitions_min=at_least, records_max=at_most)
+    pieces = split_ranges(ranges(*limits), partitions_min=at_least, records_max=at_most)
     assert all(piece.size > 0 for piece in pieces)
     assert at_most is None or all(piece.size <= at_most for piece in pieces)
-    for whole in ranges(*spans):
+    for whole in ranges(*limits):
         own = [piece for piece in pieces if piece.topic_partition == whole.topic_partition]
         assert sum(piece.size for piece in own) == max(whole.size, 0)
         for before, after in itertools.pairwise(own):
