@@ -122,20 +122,22 @@ class InPlace:
             idle_looks, before, seen = 0, -1, None
             while idle_looks < _IDLE_LOOKS_MAX or not self._falls_asleep(before):
                 looked_ms = self._clock.monotonic_ms()
-                seen, before = self._see(seen, looked_ms), self._count
+                # In this order: a request that begins in between counts, so the watch stays awake for it.
+                before, seen = self._count, self._see(seen, looked_ms)
                 if self._is_ending.wait(SLOW_MS / 1_000):
                     return
                 if seen is not None and self._is_held_up(seen, looked_ms) and self._replaces(seen.exchange):
                     self._is_ending.wait(PAUSE_MS / 1_000)
                     self._slow_has_ended.wait()
                     self._is_paused = False
-                idle_looks = idle_looks + 1 if self._count == before else 0
+                idle_looks = idle_looks + 1 if seen is None and self._count == before else 0
 
     def _see(self, before: _Seen | None, now_ms: MonotonicMs) -> _Seen | None:
         exchange = self.under_way
-        if exchange is None or (before is not None and before.exchange is exchange):
-            return before if exchange is not None else None
-        return _Seen(exchange, HeldThread(now_ms))
+        if exchange is None:
+            return None
+        is_same = before is not None and before.exchange is exchange
+        return before if is_same else _Seen(exchange, HeldThread(now_ms))
 
     def _is_held_up(self, seen: _Seen, looked_ms: MonotonicMs) -> bool:
         """Whether the request of the last look, at ``looked_ms``, holds its thread up."""
