@@ -17,6 +17,7 @@ import traceback
 from bench import performance_page, report
 from bench.clusters import Kafka, Pair
 from bench.machine import CACHE, sweep
+from bench.others import is_busy, wait_until_quiet
 from bench.parts import LIMITS, PARTS
 from bench.scale import FULL, QUICK, say
 from bench.spark import has_connector
@@ -54,8 +55,9 @@ def _run(parts: list[str], options: argparse.Namespace) -> int:
     failed = []
     try:
         for part in parts:
+            cores = None if options.quick else wait_until_quiet()
             began = time.monotonic()
-            stamp = report.stamp()
+            stamp = report.stamp(cores)
             try:
                 result = ALL[part](pair, scale)
             except Exception:  # noqa: BLE001 (it is shown, and the other parts are still worth having)
@@ -64,6 +66,8 @@ def _run(parts: list[str], options: argparse.Namespace) -> int:
                 pair.stop()  # what failed may have left a cluster in any state
                 continue
             result.stamp = stamp
+            if cores is not None and is_busy(cores):
+                result.mark_busy()
             say(f"\n{part} ({time.monotonic() - began:.0f} s; {stamp})\n{report.table(result.rows)}")
             say("".join(f"- {note}\n" for note in result.notes))
             if writes:

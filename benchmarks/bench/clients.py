@@ -1,12 +1,11 @@
 """What Kafka's own clients get: mass in both directions, delays under a light load, requests one by one."""
 
 import time
-from statistics import median
 from typing import Final
 
 from confluent_kafka import Producer
 
-from bench.clusters import Cluster, Kafka, Pair, Sparklog
+from bench.clusters import Cluster, Pair
 from bench.kafka_clients import (
     consumer_performance,
     create_topic,
@@ -16,57 +15,89 @@ from bench.kafka_clients import (
 )
 from bench.report import PartResult, Row
 from bench.scale import Scale, say
+from bench.turns import Tally, found, in_turns, spending
 
 PARTITIONS: Final = 4
 RECORD_BYTES: Final = 1_000
 LIGHT_PER_S: Final = 1_000
 ALONE_BYTES: Final = 100
 FLUSH_S: Final = 10.0
+FILL_S: Final = 120.0
+BATCH_BYTES: Final = 16_384
+"""As Java's producer has it by default."""
 
 READ: Final = "ConsumerPerformance, 1,000 B records"
 P50, P99 = (f"acks=all at {LIGHT_PER_S:,} records/s of 1,000 B, {name}" for name in ("p50", "p99"))
 ALONE: Final = "small requests one after another, one partition"
 TITLES: Final = {
-    READ: ("MB/s", True, "Java; best; without the time of joining"),
-    P50: ("ms", False, "Java's ProducerPerformance; median of rounds"),
+    READ: ("MB/s", True, "Java; partitions of one size; without the time of joining"),
+    P50: ("ms", False, "Java's ProducerPerformance; CPU of one record"),
     P99: ("ms", False, "the same"),
-    ALONE: ("1/s", True, "librdkafka, acks=all, one record each; best"),
+    ALONE: ("1/s", True, "librdkafka, acks=all, one record each"),
 }
 
 
 def clients(pair: Pair, scale: Scale) -> PartResult:
-    """Each round asks both clusters, the order flipped."""
-    found: dict[tuple[str, str], list[float]] = {}
+    """Rounds of Java's tools, and many short ones of small requests."""
+    tally = Tally()
     for cluster in pair.all():
         create_topic(cluster.bootstrap, "mass", PARTITIONS)
         create_topic(cluster.bootstrap, "alone", 1)
         for topic in ("mass", "alone"):
             wait_in_sync(cluster.bootstrap, topic)
         if pair.with_kafka:
-            producer_performance(cluster.bootstrap, "mass", scale.produced_records * 4, RECORD_BYTES)
-        _one_by_one(cluster, 1.0)
-    for number in range(scale.rounds):
-        for cluster in pair.all()[:: -1 if number % 2 else 1]:
-            measured = _java(cluster, scale, number) if pair.with_kafka else {}
-            measured[ALONE] = _one_by_one(cluster, scale.commit_s / 3)
-            for title, figure in measured.items():
-                found.setdefault((title, cluster.name), []).append(figure)
-            say(f"clients {cluster.name}: {measured}")
-    return PartResult([_row(title, found) for title in TITLES if (title, Sparklog.name) in found], [])
+            _fill_evenly(cluster, scale.produced_records)
+        _one_by_one(cluster, scale.short_round_s)
+    for number, cluster in in_turns(pair, scale.rounds if pair.with_kafka else 0):
+        _java(cluster, scale, number, tally)
+    for _, cluster in in_turns(pair, scale.short_rounds):
+        with spending(cluster) as spent:
+            count = _one_by_one(cluster, scale.short_round_s)
+        tally.note_rate(ALONE, cluster, spent, count)
+        say(f"clients {cluster.name}: {count / spent.seconds:,.0f} small requests/s")
+    return PartResult(found(*(_row(tally, title) for title in TITLES)), [])
 
 
-def _java(cluster: Cluster, scale: Scale, number: int) -> dict[str, float]:
+def _fill_evenly(cluster: Cluster, records_each: int) -> None:
+    """As much to each partition. Java's producer chooses them by chance, and Java's consumer waits again and
+    again where one of a leader's partitions is longer than the other: chance would decide the figure.
+    """
+    producer = Producer(quiet(cluster.bootstrap, acks="all", **{"batch.size": BATCH_BYTES, "linger.ms": 5}))
+    value = b"x" * RECORD_BYTES
+    for _ in range(records_each):
+        for partition in range(PARTITIONS):
+            while True:
+                try:
+                    producer.produce("mass", value, partition=partition)
+                except BufferError:
+                    producer.poll(0.1)
+                else:
+                    break
+        producer.poll(0)
+    if left := producer.flush(FILL_S):
+        raise RuntimeError(f"{cluster.name}: {left} records were not written in {FILL_S:.0f} s")
+
+
+def _java(cluster: Cluster, scale: Scale, number: int, tally: Tally) -> None:
     """Of the topic that was written before. The light load is of some seconds."""
     records = int(LIGHT_PER_S * scale.latency_s)
-    light = producer_performance(
-        cluster.bootstrap, "alone", records, RECORD_BYTES, {"acks": "all"}, per_second=LIGHT_PER_S
-    )
-    read = consumer_performance(cluster.bootstrap, "mass", scale.produced_records * 4, f"mass-{number}")
-    return {READ: read, P50: light.p50_ms, P99: light.p99_ms}
+    with spending(cluster) as spent:
+        light = producer_performance(
+            cluster.bootstrap, "alone", records, RECORD_BYTES, {"acks": "all"}, per_second=LIGHT_PER_S
+        )
+    for title, delay_ms in (P50, light.p50_ms), (P99, light.p99_ms):
+        tally.note(title, cluster, delay_ms)
+        tally.note_cpu(title, cluster, spent, records)
+    records = scale.produced_records * PARTITIONS
+    with spending(cluster) as spent:
+        read = consumer_performance(cluster.bootstrap, "mass", records, f"mass-{number}")
+    tally.note(READ, cluster, read)
+    tally.note_cpu(READ, cluster, spent, records * RECORD_BYTES / 1e6)
+    say(f"clients {cluster.name}: {light.p50_ms:.0f} and {light.p99_ms:.0f} ms; read at {read:.0f} MB/s")
 
 
-def _one_by_one(cluster: Cluster, seconds: float) -> float:
-    """Requests a second of a producer that waits for each answer."""
+def _one_by_one(cluster: Cluster, seconds: float) -> int:
+    """Requests of a producer that waits for each answer."""
     producer = Producer(quiet(cluster.bootstrap, acks="all", **{"linger.ms": 0}))
     failures: list[object] = []
     count, began = 0, time.monotonic()
@@ -76,18 +107,9 @@ def _one_by_one(cluster: Cluster, seconds: float) -> float:
         count += 1
     if any(failures) or len(failures) != count:
         raise RuntimeError(f"{cluster.name}: of {count} records {len(failures)} came back: {failures[-1:]}")
-    return count / (time.monotonic() - began)
+    return count
 
 
-def _row(title: str, found: dict[tuple[str, str], list[float]]) -> Row:
+def _row(tally: Tally, title: str) -> Row | None:
     unit, more_is_better, note = TITLES[title]
-    whole = max if more_is_better else median
-    kafka = found.get((title, Kafka.name))
-    return Row(
-        title,
-        unit,
-        float(whole(found[title, Sparklog.name])),
-        float(whole(kafka)) if kafka else None,
-        more_is_better=more_is_better,
-        note=note,
-    )
+    return tally.row(title, unit, more_is_better=more_is_better, note=note)

@@ -15,17 +15,21 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from bench.clusters import Cluster, Kafka, Pair, Sparklog
+from bench.clusters import Cluster, Pair
 from bench.kafka_clients import create_topic, quiet, wait_in_sync
 from bench.machine import wait_until
 from bench.report import PartResult, Row, longest_gap
 from bench.scale import Scale, say
+from bench.turns import Tally, found, in_turns, spending
 
 TOPIC: Final = "groups"
 INTERNAL_TOPIC: Final = "__consumer_offsets"
 TIMEOUT_S: Final = 120.0
 SETTLE_S: Final = 3.0
 COMMIT_PAUSE_S: Final = 0.02
+COMMITS: Final = "commits"
+REBALANCE: Final = "rebalance"
+GAP: Final = "longest gap in commits after SIGKILL of the coordinator's broker"
 # A member learns of a rebalance by its next heartbeat: with the default of 3 s that wait would be the figure.
 QUICK_HEARTBEATS: Final[dict[str, object]] = {"heartbeat.interval.ms": 200}
 
@@ -124,67 +128,49 @@ def _is_shared(joined: list[Member], partitions: int) -> bool:
 
 def groups(pair: Pair, scale: Scale) -> PartResult:
     """Commits a second of many members, seconds of a rebalance, and the gap after a coordinator's death."""
-    found: dict[str, dict[str, float]] = {}
+    tally = Tally()
     notes = []
     for cluster in pair.all():
-        partitions = scale.group_members
-        create_topic(cluster.bootstrap, TOPIC, partitions)
+        create_topic(cluster.bootstrap, TOPIC, scale.group_members)
         wait_in_sync(cluster.bootstrap, TOPIC)
-        commits = _commits(cluster, scale)
+    for _, cluster in in_turns(pair, scale.rounds):
+        _commits(cluster, scale, tally)
+    for cluster in pair.all():
         rebalances = _rebalances(cluster, scale)
         gaps = [_coordinator_gap(cluster, scale, number) for number in range(scale.kills)]
-        found[cluster.name] = {
-            "commits": commits,
-            "rebalance": median(rebalances),
-            "gap": max(gaps),
-        }
+        tally.note(REBALANCE, cluster, median(rebalances))
+        tally.note(GAP, cluster, max(gaps))
         notes.append(
             f"{cluster.name}: rebalances in s {', '.join(f'{one:.2f}' for one in rebalances)}; "
             f"gaps in s {', '.join(f'{one:.2f}' for one in gaps)}."
         )
-        say(f"groups {cluster.name}: {commits:,.0f} commits/s; {notes[-1]}")
-    return PartResult(_rows(found, scale), notes)
+        say(f"groups {notes[-1]}")
+    return PartResult(_rows(tally, scale), notes)
 
 
-def _rows(found: dict[str, dict[str, float]], scale: Scale) -> list[Row]:
-    ours, kafka = found[Sparklog.name], found.get(Kafka.name)
+def _rows(tally: Tally, scale: Scale) -> list[Row]:
     count = scale.group_members
-    return [
-        Row(
-            title,
-            unit,
-            ours[key],
-            kafka[key] if kafka else None,
-            more_is_better=key == "commits",
-            note=note,
-        )
-        for key, title, unit, note in (
-            ("commits", f"commits of {count} consumers", "1/s", "one group, each waits for its commit"),
-            (
-                "rebalance",
-                f"rebalance of {count} members",
-                "s",
-                "one more joins; eager, range, heartbeats of 0.2 s; median",
-            ),
-            (
-                "gap",
-                "longest gap in commits after SIGKILL of the coordinator's broker",
-                "s",
-                f"worst of {scale.kills} kills",
-            ),
-        )
-    ]
+    eager = "one more joins; eager, range, heartbeats of 0.2 s; median"
+    return found(
+        tally.row(
+            f"commits of {count} consumers", "1/s", work=COMMITS, note="one group, each waits for its commit"
+        ),
+        tally.row(f"rebalance of {count} members", "s", work=REBALANCE, more_is_better=False, note=eager),
+        tally.row(GAP, "s", more_is_better=False, note=f"worst of {scale.kills} kills"),
+    )
 
 
-def _commits(cluster: Cluster, scale: Scale) -> float:
-    """Confirmed commits a second of all members of one group, each of which has one partition."""
+def _commits(cluster: Cluster, scale: Scale, tally: Tally) -> None:
+    """Confirmed commits of all members of one group, each of which has one partition."""
     count = scale.group_members
     with members(count, cluster, "committing", count, pause_s=0.0) as joined:
         time.sleep(SETTLE_S)
-        began, before = time.monotonic(), sum(len(member.commits) for member in joined)
-        time.sleep(scale.commit_s)
-        after, ended = sum(len(member.commits) for member in joined), time.monotonic()
-    return (after - before) / (ended - began)
+        with spending(cluster) as spent:
+            before = sum(len(member.commits) for member in joined)
+            time.sleep(scale.commit_s / scale.rounds)
+            made = sum(len(member.commits) for member in joined) - before
+    tally.note_rate(COMMITS, cluster, spent, made)
+    say(f"groups {cluster.name}: {made / spent.seconds:,.0f} commits/s")
 
 
 def _rebalances(cluster: Cluster, scale: Scale) -> list[float]:

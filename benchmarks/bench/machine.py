@@ -107,7 +107,7 @@ def memory_of(pids: Iterable[int]) -> Memory:
     return Memory(kib["Rss"] * 1024 / 1e6, kib["Pss"] * 1024 / 1e6)
 
 
-_TICKS: Final = os.sysconf("SC_CLK_TCK")
+TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_of(pids: Iterable[int], *, with_ended: bool = True) -> float:
@@ -116,7 +116,7 @@ def cpu_of(pids: Iterable[int], *, with_ended: bool = True) -> float:
     for pid in pids:
         with contextlib.suppress(OSError):
             ticks += sum(int(field) for field in _stat(pid)[11 : 15 if with_ended else 13])
-    return ticks / _TICKS
+    return ticks / TICKS
 
 
 def descendants(pid: int) -> dict[int, str]:

@@ -29,6 +29,7 @@ from bench.scale import FULL, Scale, say
 from bench.spark import Spark, form_of, has_connector
 from bench.spark_limits import spark
 from bench.transactions import transactions
+from bench.turns import Spent, Tally, found, in_turns, spending
 from bench.writes import writes
 
 PARTITIONS: Final = 4
@@ -77,7 +78,8 @@ def rows(pair: Pair, scale: Scale) -> PartResult:
         timed = _RowTimes(spark, pair, scale)
         timed.warm_up()
         for number in range(scale.rounds):
-            timed.one_round(number)
+            for cluster in timed.clusters[:: -1 if number % 2 else 1]:
+                timed.one_turn(cluster, number)
     return PartResult(
         timed.rows(), [f"PySpark {spark.version}, local[2], {PARTITIONS} partitions, {scale.rows:,} rows."]
     )
@@ -89,32 +91,31 @@ class _RowTimes:
     def __init__(self, spark: Spark, pair: Pair, scale: Scale) -> None:
         self._spark = spark
         self._scale = scale
-        self._clusters = [c for c in pair.all() if c.name == Sparklog.name or has_connector()]
+        self.clusters = [c for c in pair.all() if c.name == Sparklog.name or has_connector()]
         self._clients_write = pair.with_kafka
-        self._seconds: dict[tuple[str, str], list[float]] = {}
+        self._tally = Tally()
 
     def warm_up(self) -> None:
-        for cluster in self._clusters:
+        for cluster in self.clusters:
             self._write(cluster, "warm", {}, 10_000)
             self._spark.ask("read", form=form_of(cluster), servers=cluster.bootstrap, topic="warm")
             if self._clients_write:
                 topic = self._topic(cluster, "by-client")
                 producer_performance(cluster.bootstrap, topic, self._scale.rows, VALUE_BYTES, CLIENT_BATCHES)
-        self._seconds.clear()
+        self._tally = Tally()
 
-    def one_round(self, number: int) -> None:
-        for cluster in self._clusters:
-            ours = cluster.name == Sparklog.name
-            self._write(cluster, f"plain-{number}", {})
-            if ours:
-                self._write(cluster, f"each-{number}", AT_LEAST_ONCE, work="write, at least once")
-            self._write(cluster, f"lz4-{number}", LZ4 if ours else TUNED_LZ4, work="write, lz4")
-            if not ours:
-                self._write(cluster, f"tuned-{number}", TUNED, work="write, tuned")
-            self._read(cluster, f"plain-{number}", "read")
-            self._read(cluster, f"plain-{number}", "count")
-            if self._clients_write:
-                self._read(cluster, "by-client", "read", work="read by-client")
+    def one_turn(self, cluster: Cluster, number: int) -> None:
+        ours = cluster.name == Sparklog.name
+        self._write(cluster, f"plain-{number}", {})
+        if ours:
+            self._write(cluster, f"each-{number}", AT_LEAST_ONCE, work="write, at least once")
+        self._write(cluster, f"lz4-{number}", LZ4 if ours else TUNED_LZ4, work="write, lz4")
+        if not ours:
+            self._write(cluster, f"tuned-{number}", TUNED, work="write, tuned")
+        self._read(cluster, f"plain-{number}", "read")
+        self._read(cluster, f"plain-{number}", "count")
+        if self._clients_write:
+            self._read(cluster, "by-client", "read", work="read by-client")
 
     def _topic(self, cluster: Cluster, topic: str) -> str:
         create_topic(cluster.bootstrap, topic, PARTITIONS)
@@ -127,24 +128,23 @@ class _RowTimes:
         order = {"form": form_of(cluster), "servers": cluster.bootstrap, "topic": topic}
         if not rows:  # the frame is made and held before the clock runs
             rows = self._scale.rows
-        answer = self._spark.ask("write", **order, rows=rows, options=dict(options))
-        self._note(cluster, work, answer["seconds"])
+        with spending(cluster) as spent:
+            answer = self._spark.ask("write", **order, rows=rows, options=dict(options))
+        self._note(cluster, work, answer["seconds"], spent)
 
     def _read(self, cluster: Cluster, topic: str, what: str, work: str = "") -> None:
-        answer = self._spark.ask(what, form=form_of(cluster), servers=cluster.bootstrap, topic=topic)
+        with spending(cluster) as spent:
+            answer = self._spark.ask(what, form=form_of(cluster), servers=cluster.bootstrap, topic=topic)
         if answer.get("rows", self._scale.rows) != self._scale.rows:
             raise RuntimeError(
                 f"{cluster.name}: {answer['rows']:,} rows in {topic}, written {self._scale.rows:,}"
             )
-        self._note(cluster, work or what, answer["seconds"])
+        self._note(cluster, work or what, answer["seconds"], spent)
 
-    def _note(self, cluster: Cluster, work: str, seconds: float) -> None:
-        self._seconds.setdefault((work, cluster.name), []).append(seconds)
-        say(f"rows {cluster.name} {work}: {seconds:.2f} s")
-
-    def _rate(self, work: str, name: str) -> float | None:
-        seconds = self._seconds.get((work, name))
-        return self._scale.rows / median(seconds) if seconds else None
+    def _note(self, cluster: Cluster, work: str, seconds: float, spent: Spent) -> None:
+        self._tally.note(work, cluster, self._scale.rows / seconds)
+        self._tally.note_cpu(work, cluster, spent, self._scale.rows)
+        say(f"rows {cluster.name} {work}: {seconds:.2f} s, brokers' CPU {spent.brokers_cpu_s:.2f} s")
 
     def rows(self) -> list[Row]:
         works = [
@@ -161,12 +161,12 @@ class _RowTimes:
                 f"ProducerPerformance, {VALUE_BYTES} B values, batches of 64 KB",
             ),
         ]
-        found = []
-        for title, our_work, kafka_work, note in works:
-            ours = self._rate(our_work, Sparklog.name)
-            if ours is not None:
-                found.append(Row(title, "rows/s", ours, self._rate(kafka_work, Kafka.name), note=note))
-        return found
+        return found(
+            *(
+                self._tally.row(title, "rows/s", work=ours, kafka_work=kafka, note=note)
+                for title, ours, kafka, note in works
+            )
+        )
 
 
 LARGE_BATCHES: Final = {"batch.size": "1048576", "linger.ms": "20", "buffer.memory": "67108864"}
@@ -177,33 +177,35 @@ def producer(pair: Pair, scale: Scale) -> PartResult:
     """Java's ProducerPerformance, 1,000 B records, to a topic of one partition and to one of several."""
     if not pair.with_kafka:
         return PartResult([], ["Left out: ProducerPerformance comes with Kafka's jars, which are not there."])
-    found: dict[tuple[str, str], list[float]] = {}
+    tally = Tally()
     delays: dict[tuple[str, str], str] = {}
     settings = {"default settings": {}, "batch.size 1 MB, linger 20 ms": LARGE_BATCHES}
     for cluster in pair.all():
         create_topic(cluster.bootstrap, "performance-warm", PARTITIONS)
         producer_performance(cluster.bootstrap, "performance-warm", scale.produced_records // 4, 1000)
-    for number in range(max(1, scale.rounds - 1)):
-        for cluster in pair.all():
-            for title, properties in settings.items():
-                topic = f"performance-{number}-{len(properties)}"
-                create_topic(cluster.bootstrap, topic, PARTITIONS)
+    for number, cluster in in_turns(pair, scale.rounds):
+        for title, properties in settings.items():
+            topic = f"performance-{number}-{len(properties)}"
+            create_topic(cluster.bootstrap, topic, PARTITIONS)
+            with spending(cluster) as spent:
                 done = producer_performance(
                     cluster.bootstrap, topic, scale.produced_records, 1000, properties
                 )
-                found.setdefault((title, cluster.name), []).append(done.mb_per_s)
-                delays[title, cluster.name] = done.latency_ms
-                say(f"producer {cluster.name}, {title}: {done.mb_per_s:.1f} MB/s; {done.latency_ms}")
-    made = [
-        Row(
-            f"ProducerPerformance, 1,000 B records, {title}",
-            "MB/s",
-            max(found[title, Sparklog.name]),
-            max(found[title, Kafka.name]),
-            note=f"best of {len(found[title, Kafka.name])}",
+            tally.note(title, cluster, done.mb_per_s)
+            tally.note_cpu(title, cluster, spent, scale.produced_records * 1000 / 1e6)
+            delays[title, cluster.name] = done.latency_ms
+            say(f"producer {cluster.name}, {title}: {done.mb_per_s:.1f} MB/s; {done.latency_ms}")
+    made = found(
+        *(
+            tally.row(
+                f"ProducerPerformance, 1,000 B records, {title}",
+                "MB/s",
+                work=title,
+                note=f"median of {scale.rounds}",
+            )
+            for title in settings
         )
-        for title in settings
-    ]
+    )
     notes = [f"Delays with {title}, {name}: {text}." for (title, name), text in delays.items()]
     return PartResult(made, notes)
 

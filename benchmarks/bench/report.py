@@ -7,11 +7,11 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 RESULTS: Final = Path(__file__).parent.parent / "RESULTS.md"
 STORE: Final = RESULTS.with_name("results.json")
@@ -32,6 +32,11 @@ class Row:
     kafka: float | None = None
     more_is_better: bool = True
     note: str = ""
+    cpu_us: float | None = None
+    """Of all our brokers, for one of ``unit`` (a row, a request, a megabyte); None if it was not measured."""
+    kafka_cpu_us: float | None = None
+    busy: str = ""
+    """The circumstances, if others used the machine; empty if it was quiet."""
 
     @property
     def ratio(self) -> float | None:
@@ -42,8 +47,14 @@ class Row:
 
     def line(self) -> str:
         ratio = "–" if self.ratio is None else f"**{figure(self.ratio)}**"
-        kafka = "–" if self.kafka is None else figure(self.kafka)
-        return f"| {self.work} | {ratio} | {figure(self.ours)} | {kafka} | {self.unit} | {self.note} |"
+        cells = [self.work, ratio, figure(self.ours), _or_dash(self.kafka), self.unit, self._cpu()]
+        busy = f"*busy*: {self.busy}" if self.busy else ""
+        return f"| {' | '.join(cells)} | {'; '.join(filter(None, [self.note, busy]))} |"
+
+    def _cpu(self) -> str:
+        if self.cpu_us is None and self.kafka_cpu_us is None:
+            return "–"
+        return f"{_or_dash(self.cpu_us)} / {_or_dash(self.kafka_cpu_us)}"
 
 
 @dataclass(slots=True)
@@ -54,10 +65,18 @@ class PartResult:
     notes: list[str] = field(default_factory=list)
     stamp: str = ""
 
+    def mark_busy(self) -> None:
+        """Others used the machine while this was measured."""
+        self.rows = [replace(row, busy=self.stamp) for row in self.rows]
+
 
 HEAD: Final = """\
-| work | times as good as Kafka | sparklog | Apache Kafka | unit | remarks |
-|---|---:|---:|---:|---|---|"""
+| work | times as good as Kafka | sparklog | Apache Kafka | unit | CPU of brokers, µs | remarks |
+|---|---:|---:|---:|---|---:|---|"""
+
+
+def _or_dash(value: float | None) -> str:
+    return "–" if value is None else figure(value)
 
 
 def figure(value: float) -> str:
@@ -87,33 +106,46 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join([HEAD, *(row.line() for row in rows)])
 
 
-def stamp() -> str:
-    """When and on which state of the code; a modified working tree is said."""
+def stamp(others_cores: float | None) -> str:
+    """When and on which state of the code; a modified working tree is said. ``others_cores``: CPU that others
+    used just before; None if nobody looked.
+    """
     root = RESULTS.parent.parent
     commit = _output("git", "-C", str(root), "rev-parse", "--short", "HEAD")
     shipped = ("sparklog", "datasource", "broker_runtime")
     changed = _output("git", "-C", str(root), "status", "--porcelain", "--", *shipped)
-    load = os.getloadavg()[0]
     when = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     code = f"commit {commit}{' with changes' if changed else ''}"
-    return f"{when} UTC, {code}, load average {load:.1f} at its start"
+    others = "" if others_cores is None else f", others used {others_cores:.2f} cores just before"
+    return f"{when} UTC, {code}{others}"
 
 
 def keep(part: str, result: PartResult) -> None:
     """Put a part's result beside those of the others."""
     kept = json.loads(STORE.read_text()) if STORE.exists() else {}
-    kept[part] = asdict(result)
+    kept[part] = asdict(merged(_result(kept[part]), result) if part in kept else result)
     STORE.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+
+
+def merged(before: PartResult, now: PartResult) -> PartResult:
+    """What is kept of two results of a part: the later one, but no busy row in place of a quiet one."""
+    quiet = [row for row in before.rows if not row.busy]
+    if not quiet or not any(row.busy for row in now.rows):
+        return now
+    kept = {row.work for row in quiet}
+    return PartResult(
+        [*quiet, *(row for row in now.rows if row.work not in kept)], before.notes, before.stamp
+    )
+
+
+def _result(kept: Mapping[str, Any]) -> PartResult:
+    return PartResult([Row(**row) for row in kept["rows"]], list(kept["notes"]), kept["stamp"])
 
 
 def write(order: Sequence[str], limits: Sequence[str], versions: dict[str, str]) -> None:
     """RESULTS.md from all results that were kept; ``limits`` are parts with a section of their own."""
     kept = json.loads(STORE.read_text())
-    results = {
-        part: PartResult([Row(**row) for row in kept[part]["rows"]], kept[part]["notes"], kept[part]["stamp"])
-        for part in (*order, *limits)
-        if part in kept
-    }
+    results = {part: _result(kept[part]) for part in (*order, *limits) if part in kept}
     in_table = [part for part in order if part != LAYERS]
     lines = [
         "# Figures",
@@ -127,6 +159,10 @@ def write(order: Sequence[str], limits: Sequence[str], versions: dict[str, str])
     lines += [
         "- Three brokers each, all on this machine beside the load; topics of three replicas, acks=all, "
         "min.insync.replicas=2; settings are the defaults where nothing is said.",
+        "- CPU is the measure on a shared machine: user and system time of all three brokers, ours / "
+        "Kafka's, for one of the unit (a row, a request, a MB). Where it is given, rounds were in turns: of "
+        "the CPU it is the lower quartile, of rates and delays the median.",
+        "- *busy*: others used more than 0.3 cores just before. Such a row replaces no quiet one.",
         "- Where the time of a write and of a read goes: [performance](../docs/performance.md).",
         "",
         table([row for part, result in results.items() if part in in_table for row in result.rows]),

@@ -10,6 +10,9 @@ class Scale:
 
     rows: int
     rounds: int
+    short_rounds: int
+    """Of requests of which thousands go in a round."""
+    short_round_s: float
     produced_records: int
     latency_s: float
     latency_spells: int
@@ -37,6 +40,8 @@ class Scale:
 FULL: Final = Scale(
     rows=1_000_000,
     rounds=3,
+    short_rounds=16,
+    short_round_s=1,
     produced_records=100_000,
     latency_s=12,
     latency_spells=3,
@@ -63,6 +68,8 @@ FULL: Final = Scale(
 QUICK: Final = Scale(
     rows=100_000,
     rounds=1,
+    short_rounds=2,
+    short_round_s=1,
     produced_records=10_000,
     latency_s=8,
     latency_spells=1,

@@ -16,6 +16,7 @@ from bench.machine import cpu_of
 from bench.report import PartResult, Row, figure
 from bench.scale import Scale, say
 from bench.spark import Spark, form_of, has_connector
+from bench.turns import quartile_of
 
 PARTITIONS: Final = 4
 VALUE_BYTES: Final = 100
@@ -177,7 +178,14 @@ def _row(work: str, job: _Job, jobs: Mapping[str, _Job]) -> Row:
         ours,
         job.rows / median(kafka) if kafka else None,
         note=f"{figure(ours / empty)} of an empty {kind}'s {figure(empty)}",
+        cpu_us=_brokers_us(job, Sparklog.name),
+        kafka_cpu_us=_brokers_us(job, Kafka.name),
     )
+
+
+def _brokers_us(job: _Job, name: str) -> float | None:
+    """The brokers' CPU of one row."""
+    return quartile_of([one["brokers"] * 1e6 / job.rows for one in job.cpu.get(name, [])])
 
 
 def _median(found: list[dict[str, float]]) -> dict[str, float]:

@@ -16,11 +16,12 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from bench.clusters import Cluster, Kafka, Pair, Sparklog
+from bench.clusters import Cluster, Pair
 from bench.kafka_clients import create_topic, quiet, wait_in_sync
 from bench.machine import wait_until
 from bench.report import PartResult, Row, longest_gap, percentile
 from bench.scale import Scale, say
+from bench.turns import Tally, found, in_turns, spending
 
 PARTITIONS: Final = 6
 RECORDS: Final = 100
@@ -43,99 +44,65 @@ def transactional(cluster: Cluster, transactional_id: str) -> Any:
     return producer
 
 
-@dataclass(slots=True)
-class _Found:
-    """The figures of one system."""
-
-    one: list[float] = field(default_factory=list)
-    """Milliseconds of commits of one record."""
-    one_per_s: float = 0.0
-    hundred_per_s: float = 0.0
-    pipeline_per_s: float = 0.0
-    pipelines_per_s: float = 0.0
-    committed_s: float = 0.0
-    uncommitted_s: float = 0.0
-    aborted_s: float = 0.0
-    gaps: list[float] = field(default_factory=list)
+ONE: Final = "transactions of one record"
+HUNDRED: Final = f"transactions of {RECORDS} records"
+PIPELINES: Final = {
+    1: "consume-transform-produce, one pipeline",
+    10: "consume-transform-produce, ten pipelines",
+}
+P50, P99 = "commit of one record, p50", "commit of one record, p99"
+LEVELS: Final = "read committed against uncommitted"
+ABORTED: Final = "read of aborted"
+GAP: Final = "longest gap in transactions after SIGKILL of their coordinator's broker"
 
 
 def transactions(pair: Pair, scale: Scale) -> PartResult:
     """Transactions a second, what their readers pay, and the gap after a coordinator's death."""
-    found: dict[str, _Found] = {}
+    tally = Tally()
     for cluster in pair.all():
-        figures = found[cluster.name] = _Found()
         create_topic(cluster.bootstrap, "written", PARTITIONS)
         create_topic(cluster.bootstrap, "source", PARTITIONS)
         wait_in_sync(cluster.bootstrap, "written")
         _warm_up(cluster)
-        figures.one, figures.one_per_s = _commits(cluster, scale, records=1)
-        _, figures.hundred_per_s = _commits(cluster, scale, records=RECORDS)
-        figures.pipeline_per_s = _pipelines(cluster, scale, 1)
-        figures.pipelines_per_s = _pipelines(cluster, scale, 10)
-        figures.uncommitted_s, figures.committed_s = _reads(
-            cluster, "written", "read_uncommitted", "read_committed"
-        )
+    for _, cluster in in_turns(pair, scale.rounds):
+        seconds = scale.commit_s / scale.rounds
+        spans = _commits(cluster, seconds, 1, ONE, tally)
+        tally.note(P50, cluster, median(spans))
+        tally.note(P99, cluster, percentile(spans, 0.99))
+        _commits(cluster, seconds, RECORDS, HUNDRED, tally)
+        for count in PIPELINES:
+            _pipelines(cluster, scale, count, tally)
+    for cluster in pair.all():
+        uncommitted_s, committed_s = _reads(cluster, "written", "read_uncommitted", "read_committed")
+        tally.note(LEVELS, cluster, committed_s / uncommitted_s)
         _abort(cluster, scale)
-        (figures.aborted_s,) = _reads(cluster, "aborted", "read_committed")
-        figures.gaps = [_coordinator_gap(cluster, scale, number) for number in range(scale.kills)]
-        say(f"transactions {cluster.name}: {figures.one_per_s:.0f}/s of one record, {figures.gaps} s of gaps")
-    return PartResult(_rows(found, scale), [])
+        tally.note(ABORTED, cluster, *_reads(cluster, "aborted", "read_committed"))
+        for number in range(scale.kills):
+            tally.note(GAP, cluster, _coordinator_gap(cluster, scale, number))
+    return PartResult(_rows(tally, scale), [])
 
 
-def _rows(found: dict[str, _Found], scale: Scale) -> list[Row]:
-    ours, kafka = found[Sparklog.name], found.get(Kafka.name)
-
-    def row(
-        title: str, unit: str, figure: Callable[[_Found], float], note: str, *, more_is_better: bool = False
-    ) -> Row:
-        theirs = None if kafka is None else figure(kafka)
-        return Row(title, unit, figure(ours), theirs, more_is_better=more_is_better, note=note)
-
-    more = {"more_is_better": True}
-    return [
-        row("transactions of one record", "1/s", lambda one: one.one_per_s, "one producer in turn", **more),
-        row("commit of one record, p50", "ms", lambda one: median(one.one), "`commit_transaction`"),
-        row("commit of one record, p99", "ms", lambda one: percentile(one.one, 0.99), "the same"),
-        row(
-            f"transactions of {RECORDS} records",
-            "1/s",
-            lambda one: one.hundred_per_s,
-            f"in {PARTITIONS} partitions, one producer in turn",
-            **more,
+def _rows(tally: Tally, scale: Scale) -> list[Row]:
+    less = {"more_is_better": False}
+    return found(
+        tally.row(ONE, "1/s", note="one producer in turn"),
+        tally.row(P50, "ms", note="`commit_transaction`", **less),
+        tally.row(P99, "ms", note="the same", **less),
+        tally.row(HUNDRED, "1/s", note=f"in {PARTITIONS} partitions, one producer in turn"),
+        tally.row(PIPELINES[1], "transactions/s", note=f"{RECORDS} records each, with offsets"),
+        tally.row(PIPELINES[10], "transactions/s", note="the same"),
+        tally.row(
+            LEVELS, "ratio of times", note=f"all of the transactions above, median of {READS} reads", **less
         ),
-        row(
-            "consume-transform-produce, one pipeline",
-            "transactions/s",
-            lambda one: one.pipeline_per_s,
-            f"{RECORDS} records each, with offsets",
-            **more,
-        ),
-        row(
-            "consume-transform-produce, ten pipelines",
-            "transactions/s",
-            lambda one: one.pipelines_per_s,
-            "the same",
-            **more,
-        ),
-        row(
-            "read committed against uncommitted",
-            "ratio of times",
-            lambda one: one.committed_s / one.uncommitted_s,
-            f"all of the transactions above, median of {READS} reads",
-        ),
-        row(
+        tally.row(
             f"read committed over {scale.aborted:,} aborted transactions",
             "s",
-            lambda one: one.aborted_s,
-            f"one record each, median of {READS} reads",
+            work=ABORTED,
+            note=f"one record each, median of {READS} reads",
+            **less,
         ),
-        row(
-            "longest gap in transactions after SIGKILL of their coordinator's broker",
-            "s",
-            lambda one: max(one.gaps),
-            f"worst of {scale.kills} kills",
-        ),
-    ]
+        tally.row(GAP, "s", note=f"worst of {scale.kills} kills", whole=max, **less),
+    )
 
 
 def _warm_up(cluster: Cluster) -> None:
@@ -156,17 +123,21 @@ def _write(producer: Any, topic: str, records: int) -> float:
     return (time.perf_counter() - began) * 1_000
 
 
-def _commits(cluster: Cluster, scale: Scale, *, records: int) -> tuple[list[float], float]:
+def _commits(cluster: Cluster, seconds: float, records: int, work: str, tally: Tally) -> list[float]:
+    """The milliseconds of each commit."""
     producer = transactional(cluster, f"of-{records}")
     spans: list[float] = []
-    began = time.monotonic()
-    while time.monotonic() - began < scale.commit_s:
-        spans.append(_write(producer, "written", records))
-    return spans, len(spans) / (time.monotonic() - began)
+    with spending(cluster) as spent:
+        began = time.monotonic()
+        while time.monotonic() - began < seconds:
+            spans.append(_write(producer, "written", records))
+    tally.note_rate(work, cluster, spent, len(spans))
+    say(f"transactions {cluster.name}, {work}: {len(spans) / spent.seconds:.1f}/s")
+    return spans
 
 
-def _pipelines(cluster: Cluster, scale: Scale, count: int) -> float:
-    """Transactions a second of ``count`` pipelines, each with its share of the source."""
+def _pipelines(cluster: Cluster, scale: Scale, count: int, tally: Tally) -> None:
+    """Transactions of ``count`` pipelines, each with its share of the source."""
     source = Producer(quiet(cluster.bootstrap))
     passes = scale.pipeline_transactions
     for number in range(passes * RECORDS * PARTITIONS):
@@ -182,13 +153,19 @@ def _pipelines(cluster: Cluster, scale: Scale, count: int) -> float:
         ]
         try:
             wait_until(lambda: len(ends) > count, TIMEOUT_S, "pipelines commit")
-            time.sleep(scale.commit_s)
+            time.sleep(1)
+            with spending(cluster) as spent:
+                before = len(ends)
+                time.sleep(scale.commit_s / scale.rounds)
+                made = len(ends) - before
         finally:
             stop.set()
         for pipe in pipes:
             pipe.result()
-    settled = [end for end in ends if end > ends[0] + 1]
-    return len(settled) / max(0.001, settled[-1] - settled[0]) if len(settled) > 1 else 0.0
+    if not made:
+        raise RuntimeError(f"{cluster.name}: no transaction of {count} pipelines in {spent.seconds:.0f} s")
+    tally.note_rate(PIPELINES[count], cluster, spent, made)
+    say(f"transactions {cluster.name}, {PIPELINES[count]}: {made / spent.seconds:.1f}/s")
 
 
 def _pipe(

@@ -8,7 +8,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from bench import report
-from bench.report import Row, figure, longest_gap, percentile
+from bench.report import PartResult, Row, figure, longest_gap, merged, percentile
 
 
 def test_a_ratio_above_one_is_always_to_our_advantage() -> None:
@@ -47,3 +47,56 @@ def test_what_the_proof_measured_stays_when_figures_are_written_anew(tmp_path, m
     assert "figures of before" not in written
     assert written.count("# Figures\n") == 1
     assert written.endswith("\n\n# What the proof measured\n\n| `some-mutant` | 3 |\n")
+
+
+def test_a_row_says_the_cpu_of_both_and_that_the_machine_was_busy() -> None:
+    row = Row("rate", "1/s", 200.0, 100.0, note="once", cpu_us=154.2, kafka_cpu_us=1_970.0, busy="today")
+    assert row.line() == "| rate | **2.00** | 200 | 100 | 1/s | 154 / 1,970 | once; *busy*: today |"
+    assert Row("alone", "s", 1.0).line() == "| alone | – | 1.00 | – | s | – |  |"
+
+
+def _part(stamp: str, *works: str, busy: bool = False) -> PartResult:
+    part = PartResult([Row(work, "1/s", 1.0, note=stamp) for work in works], [f"note of {stamp}"], stamp)
+    if busy:
+        part.mark_busy()
+    return part
+
+
+def test_a_busy_run_replaces_no_quiet_row_and_adds_what_there_was_not() -> None:
+    kept = merged(_part("quiet", "a", "b"), _part("loud", "b", "c", busy=True))
+    assert [(row.work, row.note, row.busy) for row in kept.rows] == [
+        ("a", "quiet", ""),
+        ("b", "quiet", ""),
+        ("c", "loud", "loud"),
+    ]
+    assert (kept.notes, kept.stamp) == (["note of quiet"], "quiet")
+
+
+def test_a_quiet_run_replaces_all_rows_of_its_part() -> None:
+    now = _part("later", "b", "c")
+    assert merged(_part("quiet", "a", "b"), now) is now
+    assert merged(_part("loud", "a", "b", busy=True), now) is now
+
+
+def test_a_busy_run_replaces_a_busy_one() -> None:
+    now = _part("later", "b", busy=True)
+    assert merged(_part("loud", "a", "b", busy=True), now) is now
+
+
+def test_quiet_rows_outlast_two_busy_runs_in_the_store(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(report, "RESULTS", tmp_path / "RESULTS.md")
+    monkeypatch.setattr(report, "STORE", tmp_path / "results.json")
+    report.keep("part", _part("quiet", "a"))
+    report.keep("part", _part("loud", "a", "b", busy=True))
+    report.keep("part", _part("louder", "a", "b", busy=True))
+    report.write(["part"], [], {"Python": "3"})
+    written = (tmp_path / "RESULTS.md").read_text()
+    assert "| a | – | 1.00 | – | 1/s | – | quiet |" in written
+    assert "| b | – | 1.00 | – | 1/s | – | louder; *busy*: louder |" in written
+    assert "Measured quiet." in written
+
+
+@pytest.mark.parametrize(("cores", "end"), [(None, ""), (0.123, ", others used 0.12 cores just before")])
+def test_the_circumstances_say_what_others_used_if_that_was_measured(cores: float | None, end: str) -> None:
+    assert report.stamp(cores).partition(" UTC, commit ")[2].endswith(end)
+    assert ("others" in report.stamp(cores)) is bool(end)

@@ -1,0 +1,103 @@
+"""Figures of both systems, taken in turns, and the brokers' CPU beside them.
+
+On a shared machine CPU is the measure: the user and system time that all brokers spend on one row, request or
+megabyte. Other work can only add to it, so the lower quartile of its rounds counts. Rates are medians.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from bench.clusters import Cluster, Kafka, Pair, Sparklog
+from bench.machine import cpu_of
+from bench.report import Row, percentile
+
+LOWER_QUARTILE: Final = 0.25
+
+Whole = Callable[[Sequence[float]], float]
+"""One figure out of those of all rounds."""
+
+
+def in_turns(pair: Pair, rounds: int) -> Iterator[tuple[int, Cluster]]:
+    """Each cluster once a round, with the round's number; the order is flipped each round."""
+    for number in range(rounds):
+        for cluster in pair.all()[:: -1 if number % 2 else 1]:
+            yield number, cluster
+
+
+@dataclass(slots=True)
+class Spent:
+    """What a piece of work took, once it is over."""
+
+    seconds: float = 0.0
+    brokers_cpu_s: float = 0.0
+
+
+@contextmanager
+def spending(cluster: Cluster) -> Iterator[Spent]:
+    """Measures what is done within: the time, and the CPU of the cluster's brokers."""
+    spent = Spent()
+    before, began = cpu_of(cluster.broker_pids().values()), time.monotonic()
+    yield spent
+    spent.seconds = time.monotonic() - began
+    spent.brokers_cpu_s = cpu_of(cluster.broker_pids().values()) - before
+
+
+class Tally:
+    """Figures by work and system, and the rows made of them."""
+
+    def __init__(self) -> None:
+        self._figures: dict[tuple[str, str], list[float]] = {}
+        self._cpu_us: dict[tuple[str, str], list[float]] = {}
+
+    def note(self, work: str, cluster: Cluster, figure: float) -> None:
+        self._figures.setdefault((work, cluster.name), []).append(figure)
+
+    def note_cpu(self, work: str, cluster: Cluster, spent: Spent, count: float) -> None:
+        """The work was done ``count`` times, or came to ``count`` of its unit."""
+        self._cpu_us.setdefault((work, cluster.name), []).append(spent.brokers_cpu_s * 1e6 / count)
+
+    def note_rate(self, work: str, cluster: Cluster, spent: Spent, count: float) -> None:
+        """So much a second, and the CPU of each."""
+        self.note(work, cluster, count / spent.seconds)
+        self.note_cpu(work, cluster, spent, count)
+
+    def row(
+        self,
+        title: str,
+        unit: str,
+        *,
+        work: str = "",
+        kafka_work: str = "",
+        more_is_better: bool = True,
+        note: str = "",
+        whole: Whole = median,
+    ) -> Row | None:
+        """The row of ``work``, else of ``title``; None without ours. ``kafka_work``: Kafka's, if another."""
+        ours = work or title, Sparklog.name
+        kafka = kafka_work or ours[0], Kafka.name
+        if ours not in self._figures:
+            return None
+        return Row(
+            title,
+            unit,
+            float(whole(self._figures[ours])),
+            float(whole(self._figures[kafka])) if kafka in self._figures else None,
+            more_is_better=more_is_better,
+            note=note,
+            cpu_us=quartile_of(self._cpu_us.get(ours)),
+            kafka_cpu_us=quartile_of(self._cpu_us.get(kafka)),
+        )
+
+
+def quartile_of(figures: Sequence[float] | None) -> float | None:
+    """The lower one; None of no figures."""
+    return percentile(figures, LOWER_QUARTILE) if figures else None
+
+
+def found(*rows: Row | None) -> list[Row]:
+    """The rows that could be made."""
+    return [row for row in rows if row is not None]
