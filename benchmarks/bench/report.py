@@ -33,7 +33,7 @@ class Row:
     more_is_better: bool = True
     note: str = ""
     cpu_us: float | None = None
-    """Of all our brokers, for one of ``unit`` (a row, a request, a megabyte); None if it was not measured."""
+    """CPU of all our brokers for one of ``unit`` (a row, a request, a megabyte); None if not measured."""
     kafka_cpu_us: float | None = None
     busy: str = ""
     """The circumstances, if others used the machine; empty if it was quiet."""

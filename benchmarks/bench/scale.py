@@ -11,7 +11,7 @@ class Scale:
     rows: int
     rounds: int
     short_rounds: int
-    """Of requests of which thousands go in a round."""
+    """Rounds of requests of which thousands go into one."""
     short_round_s: float
     produced_records: int
     latency_s: float
