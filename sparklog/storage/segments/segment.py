@@ -9,9 +9,10 @@ A segment always has its size (``size_bytes``, ``end_offset``), but opens its fi
 for a read of a batch, and ``cool`` releases both: so a log of a thousand segments does not need a thousand
 descriptors. The holder of a slice of the file can still read it.
 
-Only the active segment, the last of its log, grows. Its indexes are in memory, and written when it is sealed
-or its log is closed. A crash before that loses them, and recovery rebuilds them from the batches with the
-method that appends use. An index that proves missing or wrong later is rebuilt from the envelopes.
+Only the active segment, the last of its log, grows. It remembers its latest batches (``latest_batches``).
+Its indexes are in memory, and written when it is sealed or its log is closed. A crash before that loses them,
+and recovery rebuilds them from the batches with the method that appends use. An index that proves missing or
+wrong later is rebuilt from the envelopes.
 """
 
 import contextlib
@@ -33,6 +34,7 @@ from sparklog.storage.segments.index import (
     last_time_entry,
 )
 from sparklog.storage.segments.intact_run import IntactRun
+from sparklog.storage.segments.latest_batches import LatestBatches
 from sparklog.storage.segments.scan import Outline, headers, outlines
 from sparklog.storage.segments.transaction_index import TRANSACTION_INDEX, TransactionIndex
 
@@ -63,6 +65,7 @@ class Segment:
         "_indexes_saved",
         "_indexes_vouched_for",
         "_interval_bytes",
+        "_latest",
         "_unindexed_bytes",
         "aborted",
         "base_offset",
@@ -84,6 +87,8 @@ class Segment:
         self._indexes_vouched_for = False
         """Whether a recovery point may cover the index files: these were synced, but are now rebuilt."""
         self._interval_bytes = interval_bytes
+        self._latest: LatestBatches | None = None
+        """A run of batches that ends at ``size_bytes``; None unless the last change was an append."""
         self._unindexed_bytes = 0
         self.directory = directory
         self.base_offset = base_offset
@@ -143,8 +148,11 @@ class Segment:
         self.indexes()
         assert self.file.size() == start, self
         self.file.append(data)
+        if self._latest is None:
+            self._latest = LatestBatches()
         for position, header in batches:
             self.note_batch(start + position, header)
+            self._latest.note(start + position, header.size_bytes, header.base_offset, header.last_offset)
         return start
 
     def note_batch(self, position: int, header: BatchHeader) -> None:
@@ -191,6 +199,7 @@ class Segment:
         """Reset size, end, timestamps and indexes, before ``note_batch`` is called for each batch."""
         self._indexes = (OffsetIndex(self.base_offset), TimeIndex(self.base_offset))
         self._indexes_saved = False
+        self._latest = None
         self._unindexed_bytes = 0
         self.size_bytes = 0
         self.end_offset = self.base_offset
@@ -234,6 +243,7 @@ class Segment:
     def seal(self) -> None:
         """Add the greatest timestamp to the time index and write the indexes."""
         self.aborted.save()
+        self._latest = None
         if self._indexes_saved:
             return
         offsets, times = self.indexes()
@@ -276,6 +286,7 @@ class Segment:
         After an unsynced truncation, a power cut may leave a page of the latest append followed by a page of
         the truncated content: whole old batches, whose CRCs are right.
         """
+        self._latest = None
         self.file.truncate(position)
         self.file.fsync()
 
@@ -296,7 +307,8 @@ class Segment:
 
     def locate(self, offset: int) -> Outline | None:
         """The batch that holds ``offset``, or the next batch; None beyond the end."""
-        return self._with_sound_index(lambda: self._locate(offset))
+        found = None if self._latest is None else self._latest.find(offset)
+        return found or self._with_sound_index(lambda: self._locate(offset))
 
     def _locate(self, offset: int) -> Outline | None:
         entry = self.indexes()[0].find(offset)
@@ -312,7 +324,8 @@ class Segment:
         limit = start.position + bytes_max
         if limit >= self.size_bytes and offset_max >= self.end_offset:
             return self.size_bytes, self.end_offset
-        return self._with_sound_index(lambda: self._end_of_read(start, limit, offset_max))
+        found = None if self._latest is None else self._latest.end_of_read(start.position, limit, offset_max)
+        return found or self._with_sound_index(lambda: self._end_of_read(start, limit, offset_max))
 
     def _end_of_read(self, start: Outline, limit: int, offset_max: int) -> tuple[int, int]:
         offsets = self.indexes()[0]
