@@ -116,7 +116,7 @@ def test_settings_end_the_throttle_at_once(leader):
 def follower(leader, members):
     """Broker 2, which is not in sync: of each reply it takes one batch, and there are three."""
     members[2].become(1, 1, isr=(1,), min_isr=1)
-    members[2].fetcher._throttle = members[2].parts.throttles.follower
+    members[2].fetcher._followed._throttle = members[2].parts.throttles.follower
     members[2].fetcher._config = BrokerConfig.parse({"replica.fetch.max.bytes": "1"})
     return members[2]
 

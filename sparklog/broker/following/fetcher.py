@@ -8,9 +8,9 @@ changed meanwhile.
 
 import logging
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import Any, Final
 
+from sparklog.broker.following.followed import BACKOFF_MIN_MS, Followed, FollowedPartitions, Wanted
 from sparklog.broker.following.session_with_leader import SessionWithLeader
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.partition.partition import Partition
@@ -21,19 +21,14 @@ from sparklog.core.replication.follower import FetchPosition
 from sparklog.core.replication.leader import Diverging
 from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import CorruptBatch, ErrorCode, WireError
-from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.loops import CallBroker
 from sparklog.model.parts import read_parts
 from sparklog.model.ports import Guard
 from sparklog.model.settings.config import BrokerConfig
-from sparklog.model.time import Clock, MonotonicMs
+from sparklog.model.time import Clock
 from sparklog.records.validate import check_replicated
-from sparklog.wire.messages.data.fetch import (
-    FetchPartition,
-    FetchPartitionData,
-    FetchRequest,
-    FetchResponse,
-)
+from sparklog.wire.messages.data.fetch import FetchPartitionData, FetchRequest, FetchResponse
 from sparklog.wire.messages.data.list_offsets import (
     EARLIEST_LOCAL_TIMESTAMP,
     LATEST_TIMESTAMP,
@@ -45,12 +40,6 @@ from sparklog.wire.messages.data.list_offsets import (
 
 logger: Final = logging.getLogger(__name__)
 
-BACKOFF_MIN_MS = 20
-"""First pause after an error; doubles up to ``replica.fetch.backoff.ms``.
-
-Short, because usually the leader has not received its LeaderAndIsr yet.
-"""
-
 SESSION_ERRORS: Final = (
     ErrorCode.fetch_session_id_not_found,
     ErrorCode.invalid_fetch_session_epoch,
@@ -58,61 +47,6 @@ SESSION_ERRORS: Final = (
 )
 """Errors of the session only; the next round opens another."""
 
-
-@dataclass(slots=True)
-class Followed:
-    """One partition that this fetcher pulls for."""
-
-    partition: Partition
-    ready_at_ms: MonotonicMs = MonotonicMs(0)
-    backoff_ms: int = BACKOFF_MIN_MS
-    asks_offsets: bool = False
-    lags: bool = False
-    """Whether the leader had committed more, when it last said so, than we had then: we are not in sync."""
-    asked: FetchPartition | None = None
-    """What was asked for it last; the same object as long as that has not changed."""
-    _position: FetchPosition | None = None
-    _seen_steps: int = -1
-    _asked_at: FetchPosition | None = None
-
-    def position(self) -> FetchPosition | None:
-        """Where to fetch; None if this replica does not. The same object while the partition has had no step,
-        so that a round looks at idle partitions only briefly.
-        """
-        steps = self.partition.log_guard.steps
-        if steps != self._seen_steps:
-            self._position = self.partition.follower_append.fetch_position()
-            self._seen_steps = steps  # of before: a step since then is seen in the next round
-        return self._position
-
-    def ask(self, position: FetchPosition, bytes_max: int) -> FetchPartition:
-        """What to ask the leader for it now."""
-        partition, asked = self.partition, self.asked
-        if asked is not None and position is self._asked_at and asked.partition_max_bytes == bytes_max:
-            return asked
-        self._asked_at = position
-        if (
-            asked is not None
-            and asked.fetch_offset == position.fetch_offset
-            and asked.current_leader_epoch == position.leader_epoch
-            and asked.last_fetched_epoch == position.last_fetched_epoch
-            and asked.log_start_offset == partition.log_start_offset
-            and asked.partition_max_bytes == bytes_max
-        ):
-            return asked
-        self.asked = asked = FetchPartition(
-            partition=partition.topic_partition.partition,
-            current_leader_epoch=position.leader_epoch,
-            fetch_offset=position.fetch_offset,
-            last_fetched_epoch=position.last_fetched_epoch,
-            log_start_offset=partition.log_start_offset,
-            partition_max_bytes=bytes_max,
-        )
-        return asked
-
-
-Asked = dict[tuple[TopicId, int], tuple[Followed, FetchPosition]]
-"""By topic id and number."""
 
 Conversation = Generator[CallBroker, Any, int]
 """A round, as a part of a loop: returns the milliseconds to pause before the next round."""
@@ -138,92 +72,63 @@ class Fetcher:
         """``lane``: which connection to the leader is this fetcher's."""
         self.leader = leader
         self._doubts = doubts
-        self._throttle = throttle
         self._broker_id = broker_id
         self._broker_epoch = broker_epoch
         self._find_node = find_node
         self._lane = lane
         self._config = config
         self._clock = clock
-        self._guard = guard
-        self._followed: dict[TopicPartition, Followed] = {}
+        self._followed = FollowedPartitions(guard, throttle)
         self._session = SessionWithLeader()
         self._unreachable_backoff_ms = BACKOFF_MIN_MS
 
     # From any thread
 
     def add(self, partition: Partition) -> None:
-        with self._guard:
-            self._followed[partition.topic_partition] = Followed(partition)
+        self._followed.add(partition)
 
     def remove(self, partition: Partition) -> None:
-        with self._guard:
-            followed = self._followed.get(partition.topic_partition)
-            if followed is not None and followed.partition is partition:
-                del self._followed[partition.topic_partition]
+        self._followed.remove(partition)
 
     def ask_leader_offsets(self, partition: Partition) -> None:
-        with self._guard:
-            if (followed := self._followed.get(partition.topic_partition)) is not None:
-                followed.asks_offsets = True
+        self._followed.ask_leader_offsets(partition)
 
     def back_off(self, partition: Partition) -> None:
-        now_ms = self._clock.monotonic_ms()
-        with self._guard:
-            if (followed := self._followed.get(partition.topic_partition)) is not None:
-                followed.ready_at_ms = MonotonicMs(now_ms + followed.backoff_ms)
-                longest_ms = self._config.get_int("replica.fetch.backoff.ms")
-                followed.backoff_ms = min(2 * followed.backoff_ms, longest_ms)
+        longest_ms = self._config.get_int("replica.fetch.backoff.ms")
+        self._followed.back_off(partition, self._clock.monotonic_ms(), longest_ms)
 
     # The round
 
     def round(self) -> Conversation:
         """Ask once and hand out the reply."""
-        asked = self._positions()
-        if not asked:
-            return self._pause_ms()
+        self._look()
+        followed = self._followed
+        if not (followed.wanted or followed.asking):
+            longest_ms = self._config.get_int("replica.fetch.wait.max.ms")
+            return followed.pause_ms(self._clock.monotonic_ms(), longest_ms)
         node = self._find_node(self.leader)
         if node is None:
-            return self._unreachable(asked, "its address is not known yet")
+            return self._unreachable("its address is not known yet")
         try:
-            yield from self._answer_offset_questions(node, asked)
-            if not asked:
+            for asking in followed.asking:
+                yield from self._answer_offset_questions(node, *asking)
+            if not followed.wanted:
                 return 0
-            response = yield CallBroker(node, self._request(asked), self._timeout_ms(), self._lane)
+            response = yield CallBroker(node, self._request(), self._timeout_ms(), self._lane)
         except OSError as error:
             self._doubts.on_connection_error(self.leader, node.epoch, error)
-            return self._unreachable(asked, str(error))
+            return self._unreachable(str(error))
         except WireError as error:
-            return self._unreachable(asked, str(error))
+            return self._unreachable(str(error))
         self._doubts.on_answer(self.leader)
         self._unreachable_backoff_ms = BACKOFF_MIN_MS
-        self._take(asked, response)
+        self._take(response)
         return 0
 
-    def _positions(self) -> Asked:
-        now_ms = self._clock.monotonic_ms()
-        with self._guard:
-            ready = [followed for followed in self._followed.values() if followed.ready_at_ms <= now_ms]
-        positions: Asked = {}
-        for followed in ready:
-            if followed.lags and self._is_held_back(followed):
-                continue
-            position = followed.position()
-            if position is not None:
-                partition = followed.partition
-                positions[partition.topic_id, partition.topic_partition.partition] = (followed, position)
-        return positions
+    def _look(self) -> None:
+        self._followed.look(self._clock.monotonic_ms(), self._config.get_int("replica.fetch.max.bytes"))
 
-    def _is_held_back(self, followed: Followed) -> bool:
-        return self._throttle is not None and self._throttle.holds_back(followed.partition.topic_partition)
-
-    def _request(self, asked: Asked) -> FetchRequest:
-        bytes_max = self._config.get_int("replica.fetch.max.bytes")
-        wanted: dict[tuple[TopicId, int], FetchPartition] = {}
-        names: dict[TopicId, str] = {}
-        for key, (followed, position) in asked.items():
-            names[key[0]] = followed.partition.topic_partition.topic
-            wanted[key] = followed.ask(position, bytes_max)
+    def _request(self) -> FetchRequest:
         request = FetchRequest(
             replica_id=self._broker_id,
             replica_epoch=self._broker_epoch(),
@@ -231,35 +136,38 @@ class Fetcher:
             min_bytes=self._config.get_int("replica.fetch.min.bytes"),
             max_bytes=self._config.get_int("replica.fetch.response.max.bytes"),
         )
-        self._session.put_into(request, wanted, names)
+        self._session.put_into(request, self._followed.wanted, self._followed.take_changes())
         return request
 
-    def _take(self, asked: Asked, response: FetchResponse) -> None:
+    def _take(self, response: FetchResponse) -> None:
         self._session.on_response(response)
+        wanted = self._followed.wanted
         if response.error_code in SESSION_ERRORS:
             logger.info("leader %d: %s; asking for everything again", self.leader, response.error_code.name)
             return
         if response.error_code is not ErrorCode.none:
-            for followed, position in asked.values():
+            for followed, position, _ in wanted.values():
                 followed.partition.follower_append.on_fetch_error(position.leader_epoch, response.error_code)
             return
-        silent = dict(asked)
+        named: set[Followed] = set()
         for topic in response.responses:
             for data in topic.partitions:
-                known = silent.pop((topic.topic_id, data.partition_index), None)
-                if known is not None and not self._take_carefully(known[0], known[1], data):
+                known = wanted.get((topic.topic_id, data.partition_index))
+                if known is None or known.followed in named:
+                    continue
+                named.add(known.followed)
+                if not self._take_carefully(known, data):
                     # The leader thinks that we know now what it said.
                     self._session.begin_again()
-        for followed, _ in silent.values():
-            followed.backoff_ms = BACKOFF_MIN_MS
+        self._followed.forgive(named)
 
-    def _take_carefully(self, followed: Followed, position: FetchPosition, data: FetchPartitionData) -> bool:
+    def _take_carefully(self, known: Wanted, data: FetchPartitionData) -> bool:
         """One partition's trouble must not keep the others of this leader from being replicated."""
         try:
-            return self._take_partition(followed, position, data)
+            return self._take_partition(known.followed, known.position, data)
         except Exception:
-            logger.exception("%s: its part of a fetch reply failed", followed.partition.topic_partition)
-            self.back_off(followed.partition)
+            logger.exception("%s: its part of a fetch reply failed", known.followed.partition.topic_partition)
+            self.back_off(known.followed.partition)
             return False
 
     def _take_partition(self, followed: Followed, position: FetchPosition, data: FetchPartitionData) -> bool:
@@ -291,41 +199,31 @@ class Fetcher:
             leader_high_watermark=data.high_watermark,
             leader_log_start_offset=data.log_start_offset,
         )
-        self._note_lag(followed, data.high_watermark, len(records))
+        self._followed.note_lag(followed, data.high_watermark, len(records))
         return taken
 
-    def _note_lag(self, followed: Followed, leader_high_watermark: int, size_bytes: int) -> None:
-        """Whether we are in sync now; what came while we were not counts against the throttle."""
-        partition, lagged = followed.partition, followed.lags
-        followed.lags = leader_high_watermark > partition.log_end_offset
-        throttle = self._throttle
-        if throttle is not None and (lagged or followed.lags) and throttle.names(partition.topic_partition):
-            throttle.spend(size_bytes)
-
-    def _answer_offset_questions(self, node: Node, asked: Asked) -> Generator[CallBroker, Any, None]:
-        """For partitions whose fetch offset was out of range, or that must not fetch before they know: where
+    def _answer_offset_questions(
+        self, node: Node, followed: Followed, position: FetchPosition
+    ) -> Generator[CallBroker, Any, None]:
+        """For a partition whose fetch offset was out of range, or that must not fetch before it knows: where
         does the leader's log start, on its disk, and end?
         """
-        for key, (followed, position) in list(asked.items()):
-            if not (followed.asks_offsets or position.asks_first):
-                continue
-            del asked[key]
-            topic_partition = followed.partition.topic_partition
-            start = yield from self._leader_offset(node, topic_partition, position, EARLIEST_LOCAL_TIMESTAMP)
-            end = yield from self._leader_offset(node, topic_partition, position, LATEST_TIMESTAMP)
-            followed.asks_offsets = False
-            try:
-                error = ErrorCode(start.error_code or end.error_code)
-                producers, history = taken_over(start.producers), _history_before(start)
-            except (CorruptSnapshot, ValueError) as damage:
-                logger.warning("%s: the leader sent a damaged beginning: %s", topic_partition, damage)
-                error, producers, history = ErrorCode.corrupt_message, None, None
-            if error is not ErrorCode.none:
-                followed.partition.follower_append.on_fetch_error(position.leader_epoch, error)
-            else:
-                followed.partition.follower_append.on_leader_offsets(
-                    position.leader_epoch, start.offset, end.offset, producers, history
-                )
+        topic_partition = followed.partition.topic_partition
+        start = yield from self._leader_offset(node, topic_partition, position, EARLIEST_LOCAL_TIMESTAMP)
+        end = yield from self._leader_offset(node, topic_partition, position, LATEST_TIMESTAMP)
+        followed.asks_offsets = False
+        try:
+            error = ErrorCode(start.error_code or end.error_code)
+            producers, history = taken_over(start.producers), _history_before(start)
+        except (CorruptSnapshot, ValueError) as damage:
+            logger.warning("%s: the leader sent a damaged beginning: %s", topic_partition, damage)
+            error, producers, history = ErrorCode.corrupt_message, None, None
+        if error is not ErrorCode.none:
+            followed.partition.follower_append.on_fetch_error(position.leader_epoch, error)
+        else:
+            followed.partition.follower_append.on_leader_offsets(
+                position.leader_epoch, start.offset, end.offset, producers, history
+            )
 
     def _leader_offset(
         self, node: Node, topic_partition: TopicPartition, position: FetchPosition, timestamp: int
@@ -343,8 +241,9 @@ class Fetcher:
         answer: ListOffsetsPartitionResponse = response.topics[0].partitions[0]
         return answer
 
-    def _unreachable(self, asked: Asked, why: str) -> int:
-        logger.info("leader %d cannot be fetched from for %d partitions: %s", self.leader, len(asked), why)
+    def _unreachable(self, why: str) -> int:
+        count = len(self._followed.wanted) + len(self._followed.asking)
+        logger.info("leader %d cannot be fetched from for %d partitions: %s", self.leader, count, why)
         pause_ms = self._unreachable_backoff_ms
         self._unreachable_backoff_ms = min(2 * pause_ms, self._config.get_int("replica.fetch.backoff.ms"))
         return pause_ms
@@ -352,14 +251,6 @@ class Fetcher:
     def _timeout_ms(self) -> int:
         wait_ms = self._config.get_int("replica.fetch.wait.max.ms")
         return wait_ms + self._config.get_int("replica.socket.timeout.ms")
-
-    def _pause_ms(self) -> int:
-        """Until the first partition that backs off is ready again."""
-        now_ms = self._clock.monotonic_ms()
-        with self._guard:
-            pauses = [followed.ready_at_ms - now_ms for followed in self._followed.values()]
-        waiting = [pause for pause in pauses if pause > 0]
-        return min(waiting, default=self._config.get_int("replica.fetch.wait.max.ms"))
 
 
 def _history_before(start: ListOffsetsPartitionResponse) -> EarlierHistory | None:

@@ -5,8 +5,8 @@ are left out for a while. What the leader does not mention has not changed. Afte
 lost reply or one that could not be used, the next fetch names everything again and ends the old session.
 """
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, Protocol
 
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicId
@@ -25,6 +25,16 @@ _EPOCH_MAX: Final = 2**31 - 1
 Key = tuple[TopicId, int]
 
 
+class Asked(Protocol):
+    """What is asked of one partition. It is named again once its ``question`` is another object."""
+
+    @property
+    def topic(self) -> str: ...
+
+    @property
+    def question(self) -> FetchPartition: ...
+
+
 class SessionWithLeader:
     """One fetcher's session at its leader. Used by one round at a time."""
 
@@ -32,33 +42,45 @@ class SessionWithLeader:
         self._id = NO_SESSION
         self._epoch = OPENING_EPOCH
         self._is_in_doubt = False  # whether a fetch is on its way, or its reply was lost
-        self._known: dict[Key, FetchPartition] = {}
+        self._known: dict[Key, Asked] = {}
         """What the leader remembers if it has taken the last request in hand."""
 
-    def put_into(
-        self, request: FetchRequest, wanted: Mapping[Key, FetchPartition], names: Mapping[TopicId, str]
-    ) -> None:
+    def put_into(self, request: FetchRequest, wanted: Mapping[Key, Asked], changed: Iterable[Key]) -> None:
         """Fill in the session and those of ``wanted`` that the leader does not know.
 
-        A partition that asks for the same as before must be the same object.
+        ``changed``: every key whose entry of ``wanted`` is not what it was at the last call. No others are
+        looked at, unless all have to be named.
         """
         if self._is_in_doubt:
             self.begin_again()
         self._is_in_doubt = True
         request.session_id, request.session_epoch = self._id, self._epoch
-        to_send = wanted
-        if self._epoch != OPENING_EPOCH:
-            to_send = {key: asked for key, asked in wanted.items() if self._known.get(key) is not asked}
-            for topic_id, partition in self._known.keys() - wanted.keys():
-                _forget(request, names.get(topic_id, ""), topic_id, partition)
+        if self._epoch == OPENING_EPOCH:
+            self._known = dict(wanted)
+            named = [(key[0], asked) for key, asked in wanted.items()]
+        else:
+            named = list(self._news(request, wanted, changed))
         topics: dict[TopicId, FetchTopic] = {}
-        for (topic_id, _), asked in to_send.items():
+        for topic_id, asked in named:
             topic = topics.get(topic_id)
             if topic is None:
-                topic = topics[topic_id] = FetchTopic(topic=names[topic_id], topic_id=topic_id)
-            topic.partitions.append(asked)
+                topic = topics[topic_id] = FetchTopic(topic=asked.topic, topic_id=topic_id)
+            topic.partitions.append(asked.question)
         request.topics = list(topics.values())
-        self._known = dict(wanted)
+
+    def _news(
+        self, request: FetchRequest, wanted: Mapping[Key, Asked], changed: Iterable[Key]
+    ) -> Iterable[tuple[TopicId, Asked]]:
+        """The partitions to name; those to forget are put into ``request``."""
+        for key in changed:
+            asked, known = wanted.get(key), self._known.get(key)
+            if asked is not None:
+                self._known[key] = asked
+                if known is None or known.question is not asked.question:
+                    yield key[0], asked
+            elif known is not None:
+                del self._known[key]
+                _forget(request, known.topic, *key)
 
     def on_response(self, response: FetchResponse) -> None:
         """The leader has answered."""

@@ -67,6 +67,15 @@ class LogMachine(Protocol):
     def on_offline(self, reason: str) -> list[Action]: ...
 
 
+class StepWatcher(Protocol):
+    """Whoever must know that a partition may have changed."""
+
+    def on_step(self) -> None:
+        """A step ends: whoever takes the lock from now on sees its changes. It must be short, and not fail,
+        because the lock is still held.
+        """
+
+
 class LogGuard:
     """A log, and what protects it.
 
@@ -97,8 +106,8 @@ class LogGuard:
         """As ``step``, but the outbox waits for ``deliver``: the caller has a guard that must be released
         first.
         """
-        self.steps = 0
-        """Ended until now: while the number stays, nothing that a step may change has changed."""
+        self.watcher: StepWatcher | None = None
+        """Learns of each step that ends: what a step may change has not changed since the last one."""
         self._machine = machine
         self._delivery = delivery
         self._outlet = outlet
@@ -287,7 +296,8 @@ class LogGuard:
         if self._step_effects:
             self._outbox.extend(self._step_effects)
             self._step_effects.clear()
-        self.steps += 1
+        if self.watcher is not None:
+            self.watcher.on_step()
         self.lock.release()
 
     def deliver(self) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 import uuid
+from typing import NamedTuple
 
 import pytest
 
@@ -12,11 +13,15 @@ from sparklog.model.errors import ErrorCode
 from sparklog.wire.messages.data.fetch import FetchPartition, FetchPartitionData, FetchRequest, FetchResponse
 
 TOPIC = uuid.UUID(int=7)
-NAMES = {TOPIC: "quakes"}
+
+
+class Asked(NamedTuple):
+    question: FetchPartition
+    topic: str = "quakes"
 
 
 def at(number, offset):
-    return FetchPartition(partition=number, fetch_offset=offset, partition_max_bytes=1)
+    return Asked(FetchPartition(partition=number, fetch_offset=offset, partition_max_bytes=1))
 
 
 class Pair:
@@ -27,12 +32,22 @@ class Pair:
         self.sessions = FetchSessions(Ports(clock=clock, timer=None, executor=None, new_guard=threading.Lock))
         self.slots = 10
         self.wanted = {(TOPIC, number): at(number, 0) for number in range(3)}
+        self.changed = list(self.wanted)
         self.read = []
 
     def ask(self):
         request = FetchRequest(replica_id=2)
-        self.follower.put_into(request, self.wanted, NAMES)
+        changed, self.changed = self.changed, []
+        self.follower.put_into(request, self.wanted, changed)
         return request
+
+    def want(self, number, asked):
+        self.wanted[TOPIC, number] = asked
+        self.changed.append((TOPIC, number))
+
+    def pause(self, number):
+        self.changed.append((TOPIC, number))
+        return self.wanted.pop((TOPIC, number))
 
     def answer(self, request) -> FetchResponse:
         context = self.sessions.begin(request, self.slots, by_topic_id=False)
@@ -61,18 +76,18 @@ def test_only_the_first_fetch_names_everything(pair) -> None:
 
 def test_what_moved_is_told(pair) -> None:
     pair.round()
-    pair.wanted[TOPIC, 1] = at(1, 50)
+    pair.want(1, at(1, 50))
     assert pair.round() == [1]
     assert pair.read == [(0, 0), (1, 50), (2, 0)]
 
 
 def test_what_pauses_is_forgotten_and_told_again_later(pair) -> None:
     pair.round()
-    paused = pair.wanted.pop((TOPIC, 0))
-    pair.wanted.pop((TOPIC, 2))
+    paused = pair.pause(0)
+    pair.pause(2)
     assert pair.round() == []
     assert pair.read == [(1, 0)]
-    pair.wanted[TOPIC, 0] = paused
+    pair.want(0, paused)
     assert pair.round() == [0]
 
 

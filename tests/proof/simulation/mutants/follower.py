@@ -112,17 +112,17 @@ def _takes_a_watermark_before_it_cuts(switch: Switch) -> None:
 
         return mutated
 
-    def positions(original: Any) -> Any:
-        def mutated(self: Fetcher) -> Any:
+    def look(original: Any) -> Any:
+        def mutated(self: Fetcher) -> None:
             for cut in due.pop(id(self), ()):
                 cut()
             due[id(self)] = postponed.pop(id(self), [])
-            return original(self)
+            original(self)
 
         return mutated
 
     switch.method(Fetcher, "_take_partition", take_partition)
-    switch.method(Fetcher, "_positions", positions)
+    switch.method(Fetcher, "_look", look)
 
 
 def _cuts_by_the_word_of_any_leader(switch: Switch) -> None:
