@@ -104,7 +104,7 @@ proof: $(STAMP) $(OLDER_STAMP) $(SPARK_CLASSES)
 	$(OLDER_VENV)/bin/python -m pytest $(IN_PROCESSES) -m "every_spark or not integration" $(OLDER_TESTS)
 	$(PYTHON) -m pytest -m proof -o faulthandler_timeout=890 $(SEEDS_OF_THE_PROOF) # minutes, and no hang
 	$(PYTHON) -m pytest $(IN_PROCESSES) -m proof -o faulthandler_timeout=890 $(TESTS_OF_THE_PROOF) \
-		-n 2 # they are busier: a third process gains nothing
+		-n 3 # they are busier than others
 
 bench: $(STAMP)
 	@./benchmarks/setup $(abspath $(PYTHON))

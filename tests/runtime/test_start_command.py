@@ -142,7 +142,7 @@ def test_the_death_of_the_start_itself_ends_everything_tidily(start, tmp_path):
     until(lambda: cluster.processes() == [], "all processes have ended", 40)
 
 
-@pytest.mark.proof
+@pytest.mark.chaos
 def test_a_start_right_after_a_death_waits_for_its_remnants_and_has_all_data(
     start, tmp_path, kafka, free_port
 ):
@@ -173,7 +173,7 @@ def test_a_start_right_after_a_death_waits_for_its_remnants_and_has_all_data(
     until(lambda: cluster.processes() == [], "nothing of the first start is left", 5)
 
 
-@pytest.mark.proof
+@pytest.mark.chaos
 def test_a_zookeeper_that_dies_is_started_again_and_brokers_go_on(start, tmp_path):
     cluster = start(tmp_path, "--brokers", "1", "--port", "0", "-c", "min.insync.replicas=2")
     cluster.wait_ready()

@@ -91,7 +91,7 @@ def test_a_task_that_is_killed_and_run_again_by_spark_writes_its_rows_once(
         is_there_once(one["options"]["topic"], ROWS, PARTITIONS)
 
 
-@pytest.mark.proof
+@pytest.mark.chaos
 @pytest.mark.timeout(900)
 def test_a_stream_and_a_batch_whose_drivers_are_killed_have_every_row_once(
     cluster: InProcessCluster, append: Any, spark: Any, job: Job, is_there_once: Check, tmp_path: Path

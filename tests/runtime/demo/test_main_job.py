@@ -81,7 +81,7 @@ def test_ctrl_c_while_brokers_start_ends_the_demo_with_130_and_leaves_no_process
     wait_until_gone(root)
 
 
-@pytest.mark.proof
+@pytest.mark.chaos
 def test_a_second_demo_in_the_folder_is_refused_and_ctrl_c_in_the_first_is_130(
     tmp_path,
 ) -> None:

@@ -6,7 +6,7 @@ from chaos.bugs import OF_ORDER
 from chaos.order.brokers import Brokers
 from chaos.order.rounds import kill, pause, prepare
 
-pytestmark = [pytest.mark.proof, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(300)]
 
 SESSION_MS = 2_000
 
