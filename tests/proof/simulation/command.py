@@ -31,6 +31,7 @@ from simulation.seeds.shrink import shrink
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE, Command, build_parser
 from sparklog.cli.main import INTERRUPTED
 from sparklog.cli.program import exit_status_of
+from sparklog.cli.values import whole_number
 from sparklog.model.errors import ConfigError, SparklogError
 
 MARKS_FROM: Final = 2_000
@@ -53,10 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--replay", metavar="SEED", type=_one_seed, help="run one seed and tell its story")
     what.add_argument("--list-mutants", action="store_true", help="show the bugs that can be switched on")
     parser.add_argument(
-        "--steps", metavar="N", type=int, help="end every run after N steps, come to rest or not"
+        "--steps", metavar="N", type=whole_number, help="end every run after N steps, come to rest or not"
     )
     parser.add_argument(
-        "--processes", metavar="N", type=int, help="run seeds in N processes (default: one for each CPU)"
+        "--processes",
+        metavar="N",
+        type=whole_number,
+        help="run seeds in N processes (default: one for each CPU)",
     )
     parser.add_argument("--mutant", metavar="NAME", help="switch a historical bug back on")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
