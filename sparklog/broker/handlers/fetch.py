@@ -93,7 +93,7 @@ def _fetch(call: Call, request: FetchRequest, leave: Callable[[], None]) -> None
         if one.partition is not None and one.read is not None
     ]
     limits = FetchLimits(
-        wait_max_ms=0 if len(wanted) < len(asked) else bounded_timeout_ms(request.max_wait_ms),
+        wait_max_ms=0 if len(wanted) < len(asked) else bounded_timeout_ms(context.wait_max_ms),
         bytes_min=request.min_bytes,
         bytes_max=_reply_bytes_max(call, request),
     )

@@ -25,7 +25,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sparklog.broker.ports import Ports
-from sparklog.broker.waiting.asked_partitions import AskedPartition, asked_partitions
+from sparklog.broker.waiting.asked_partitions import AskedPartition, Key, asked_partitions
+from sparklog.broker.waiting.left_out import LeftOut
 from sparklog.broker.waiting.session_partitions import SessionPartitions
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, TopicId
@@ -66,6 +67,8 @@ class FetchSession:
     """The time of the last fetch, never before ``created_ms``."""
     epoch: int = 1
     """The epoch of the next fetch. It grows as a fetch begins, so that its repetition is refused."""
+    left_out: LeftOut = field(default_factory=LeftOut)
+    """What a consumer leaves out of its fetches; unused in a follower's session."""
 
     def news(self, answers: Answers) -> list[tuple[AskedPartition, FetchPartitionData]]:
         """The answers that must be sent, which count as sent."""
@@ -73,7 +76,15 @@ class FetchSession:
         for entry, data in found:
             if data.records:
                 self.partitions.to_the_end(entry.key)
+        if not self.is_follower:
+            self.left_out.on_records(_with_records(found))
         return found
+
+    def wait_max_ms(self, request: FetchRequest) -> int:
+        """How long a fetch may wait."""
+        if self.is_follower:
+            return request.max_wait_ms
+        return self.left_out.on_fetch((entry.key for entry in asked_partitions(request)), request.max_wait_ms)
 
 
 @dataclass(slots=True)
@@ -83,6 +94,7 @@ class FetchContext:
     sessions: "FetchSessions"
     request: FetchRequest
     partitions: list[AskedPartition]
+    wait_max_ms: int
     session: FetchSession | None = None
     opens: bool = False
     by_topic_id: bool = False
@@ -95,7 +107,8 @@ class FetchContext:
                 answers = list(answers)
                 for entry, data in answers:
                     entry.has_news(data)
-                session_id = self.sessions.open(self.request, self.partitions, self.by_topic_id)
+                sent = _with_records(answers)
+                session_id = self.sessions.open(self.request, self.partitions, self.by_topic_id, sent)
             return FetchResponse(session_id=session_id, responses=_by_topic(answers))
         with self.session.guard:
             if self.session.epoch != _epoch_after(self.request.session_epoch):  # another fetch has begun
@@ -137,7 +150,9 @@ class FetchSessions:
                     self._end(request.session_id)
             opens = request.session_epoch == OPENING_EPOCH
             asked = list(asked_partitions(request))
-            return FetchContext(self, request, asked, opens=opens, by_topic_id=by_topic_id)
+            return FetchContext(
+                self, request, asked, request.max_wait_ms, opens=opens, by_topic_id=by_topic_id
+            )
         with self._guard:
             session = self._sessions.get(request.session_id)
             if session is None:
@@ -150,16 +165,27 @@ class FetchSessions:
             session.epoch = _epoch_after(session.epoch)
             session.used_ms = now_ms = self.ports.clock.monotonic_ms()
             entries = session.partitions.begin(request, now_ms, rest_max_ms)
+            wait_max_ms = session.wait_max_ms(request)
         is_too_large = bool(request.topics) and self._partitions_count() > PARTITIONS_MAX
         is_empty = not len(session.partitions)
         if not (is_empty or is_too_large):
-            return FetchContext(self, request, entries, session)
+            return FetchContext(self, request, entries, wait_max_ms, session)
         with self._guard:
             self._end(session.id)
-        return FetchContext(self, request, []) if is_empty else ErrorCode.fetch_session_id_not_found
+        if is_empty:
+            return FetchContext(self, request, [], wait_max_ms)
+        return ErrorCode.fetch_session_id_not_found
 
-    def open(self, request: FetchRequest, partitions: list[AskedPartition], by_topic_id: bool) -> int:
-        """The id of a new session, or NO_SESSION if there is no room for one."""
+    def open(
+        self,
+        request: FetchRequest,
+        partitions: list[AskedPartition],
+        by_topic_id: bool,
+        with_records: Iterable[Key],
+    ) -> int:
+        """The id of a new session, or NO_SESSION if there is no room for one. ``with_records``: partitions of
+        which its first answer has records.
+        """
         now_ms = self.ports.clock.monotonic_ms()
         is_follower = request.replica_id >= 0
         with self._guard:
@@ -174,6 +200,7 @@ class FetchSessions:
                 partitions=SessionPartitions(partitions, self.ports.new_guard(), self.by_token),
                 used_ms=now_ms,
             )
+            session.left_out.on_records(with_records)
             self._sessions[session.id] = session
             return session.id
 
@@ -215,6 +242,10 @@ class FetchSessions:
             self._last_id = self._last_id % _ID_MAX + 1
             if self._last_id not in self._sessions:
                 return self._last_id
+
+
+def _with_records(answers: Answers) -> Iterable[Key]:
+    return [entry.key for entry, data in answers if data.records]
 
 
 def _rank(session: FetchSession) -> tuple[bool, int, int]:

@@ -28,6 +28,9 @@ FOLLOWER = 2
 class Follower:
     """A follower's fetches of four partitions of a leader, each answered now or later."""
 
+    replica_id = FOLLOWER
+    session_partitions = range(PARTITIONS)
+
     def __init__(self, leader) -> None:
         self.leader = leader
         self.epoch, self.session_id = 0, 0
@@ -51,10 +54,10 @@ class Follower:
     def fetch(self, *moved, forget=(), wait_max_ms=500):
         """Ask for all at first, later for what has ``moved``; which partitions the handler has read."""
         self.read.clear()
-        named = range(PARTITIONS) if self.epoch == 0 else moved
+        named = self.session_partitions if self.epoch == 0 else moved
         topic = FetchTopic(topic_id=TOPIC_ID, partitions=[self._asked(number) for number in named])
         request = FetchRequest(
-            replica_id=FOLLOWER,
+            replica_id=self.replica_id,
             replica_epoch=self.broker_epoch,
             max_wait_ms=wait_max_ms,
             min_bytes=1,
