@@ -16,7 +16,7 @@ from bench.clusters import Pair
 from bench.machine import TOKEN, VARIABLE, end
 from bench.report import PartResult, Row
 from bench.scale import Scale, say
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.wire.codec import Message
 from sparklog.wire.messages.admin.create_topics import CreatableTopic, CreateTopicsRequest
 from sparklog.wire.messages.admin.elect_leaders import ElectLeadersRequest

@@ -37,7 +37,7 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId
 from sparklog.model.zookeeper import Delete, Operation
 from sparklog.network.acceptor import Listener
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.network.exchange import Exchange
 from sparklog.network.reactor import Reactor
 from sparklog.wire.codec import Message, decode_request, encode_response

@@ -21,7 +21,7 @@ from bench.scale import say
 from sparklog.client.partitioning.partitioner import split_by_partition
 from sparklog.model.ids import TopicPartition
 from sparklog.network.clock import SystemClock
-from sparklog.network.inbound import FrameReceiver
+from sparklog.network.streams.inbound import FrameReceiver
 from sparklog.records.decoding import read_columns
 from sparklog.records.envelope import Bytes, Compression, set_producer, split, stamp
 from sparklog.records.validate import Accepted, check_produced

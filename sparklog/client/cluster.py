@@ -29,7 +29,7 @@ from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.time import Clock
 from sparklog.network.clock import SystemClock
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 
 T = TypeVar("T")
 Answer = tuple[ErrorCode, T | None]

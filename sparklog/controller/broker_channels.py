@@ -21,7 +21,7 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.loops import Loops
 from sparklog.model.ports import Guard
-from sparklog.network.request_sender import RequestSender
+from sparklog.network.dialing.request_sender import RequestSender
 
 logger: Final = logging.getLogger(__name__)
 

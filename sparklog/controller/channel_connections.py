@@ -13,7 +13,7 @@ from typing import Any, Final
 from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Call, CallBroker
-from sparklog.network.peer_connections import PeerConnections
+from sparklog.network.dialing.peer_connections import PeerConnections
 
 CONNECT_TIMEOUT_MS: Final = 1_000
 """Longest wait for a broker's host to accept a connection; then the sender tries again."""

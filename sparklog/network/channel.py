@@ -42,10 +42,10 @@ from sparklog.model.errors import WireError
 from sparklog.model.parts import Part
 from sparklog.model.time import Clock, MonotonicMs
 from sparklog.network.exchange import Exchange, RequestContext
-from sparklog.network.inbound import FrameReceiver
-from sparklog.network.outbound import OutboundParts
 from sparklog.network.reply_order import BeginsBeside, ReplyOrder, never_beside
 from sparklog.network.request_statistics import RequestStatistics
+from sparklog.network.streams.inbound import FrameReceiver
+from sparklog.network.streams.outbound import OutboundParts
 
 logger: Final = logging.getLogger(__name__)
 

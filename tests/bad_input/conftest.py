@@ -16,7 +16,7 @@ import pytest
 from confluent_kafka import KafkaException
 
 from sparklog.model.errors import SparklogError
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.testing import InProcessCluster
 
 HERE = Path(__file__).parent

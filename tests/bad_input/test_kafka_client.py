@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
 
 from sparklog.client.changes import ClusterChanges
 from sparklog.model.errors import ErrorCode
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.testing import InProcessCluster
 from sparklog.wire.codec import decode_response

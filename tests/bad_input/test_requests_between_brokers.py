@@ -9,7 +9,7 @@ import pytest
 from sparklog.controller.handlers import SIZE_PREFIX_BYTES
 from sparklog.core.apis.api_table import APIS
 from sparklog.model.errors import ErrorCode
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.testing import InProcessCluster
 from sparklog.wire.codec import encode_request
 from sparklog.wire.messages.control.alter_partition import AlterPartitionRequest

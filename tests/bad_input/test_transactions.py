@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.testing import InProcessCluster
 from tests.bad_input.test_kafka_client import TRANSACTIONAL, answer, told
 

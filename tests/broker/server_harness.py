@@ -3,7 +3,7 @@
 import uuid
 
 from sparklog.broker.life.server import BrokerServer
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.wire.messages.control.leader_and_isr import (
     LeaderAndIsrPartitionState,

@@ -7,7 +7,7 @@ from confluent_kafka import TopicPartition as At
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.parts import read_parts
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.records.envelope import Compression, split
 from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.testing import InProcessCluster

@@ -7,7 +7,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as PythonPartition
 
 from sparklog.model.errors import ErrorCode
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.records.arrow.arrow_payload import ArrowPayload
 from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
 from sparklog.wire.messages.data.fetch import FetchPartition, FetchPartitionData, FetchRequest, FetchTopic

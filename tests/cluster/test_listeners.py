@@ -13,7 +13,7 @@ from sparklog.client.cluster import ClusterClient
 from sparklog.client.records_producer import Producer
 from sparklog.model.errors import ErrorCode
 from sparklog.model.settings.config import BrokerConfig
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.testing import InProcessCluster
 from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterRequest
 from sparklog.wire.messages.discovery.metadata import MetadataRequest, MetadataRequestTopic

@@ -4,7 +4,7 @@ import pytest
 
 from sparklog.broker.call import TIMEOUT_MAX_MS, bounded_timeout_ms
 from sparklog.model.errors import ErrorCode
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.testing import InProcessCluster
 from sparklog.wire.messages.admin.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic

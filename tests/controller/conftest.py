@@ -18,7 +18,7 @@ from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import ConnectionLost, MultiFailed, SessionExpired
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.network.exchange import Exchange
 from sparklog.network.reactor import Reactor
 from sparklog.wire.codec import decode_request, encode_response

@@ -14,7 +14,7 @@ from sparklog_runtime.driver_servers.elected_controller import ElectedController
 
 _PRELOADED: Final = (
     "sparklog_runtime.driver_servers.controller_candidate",
-    "sparklog.network.connection",
+    "sparklog.network.dialing.connection",
     "sparklog.wire.messages.discovery.metadata",
 )
 

@@ -70,7 +70,7 @@ def _known_brokers(host: str, port: int) -> set[int]:
 
 def _answer(host: str, port: int, request: Any) -> Any:
     # start time: as above
-    from sparklog.network.connection import Connection
+    from sparklog.network.dialing.connection import Connection
 
     connection = Connection.open(host, port, client_id="sparklog-start", timeout_ms=ASK_TIMEOUT_MS)
     try:

@@ -31,9 +31,9 @@ from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch
 from sparklog.model.loops import Call, CallBroker
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
+from sparklog.network.dialing.peer_connections import PeerConnections
 from sparklog.network.executor import ThreadExecutor
 from sparklog.network.loop_threads import LoopThreads, no_calls
-from sparklog.network.peer_connections import PeerConnections
 from sparklog.network.reactor import Reactor
 from sparklog.network.request_statistics import RequestStatistics
 from sparklog.network.timer import ThreadTimer

@@ -15,7 +15,7 @@ from sparklog.core.controller.state.znodes import CONTROLLER, ControllerNode, de
 from sparklog.model.errors import SparklogError
 from sparklog.model.loops import Changes, Loop
 from sparklog.model.zookeeper import Node, ZooKeeper
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.zookeeper.node_watch import watch_node
 
 logger: Final = logging.getLogger(__name__)

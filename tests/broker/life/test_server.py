@@ -16,7 +16,7 @@ from sparklog.core.controller.state import znodes
 from sparklog.core.producers.refused_batches import UNDER_WAY_MAX
 from sparklog.model.errors import ErrorCode, LogDirectoryError, SparklogError
 from sparklog.model.ids import TOPIC_NAME_LENGTH_MAX, BrokerId
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.network.exchange import Exchange
 from sparklog.records.arrow.arrow_payload import ArrowPayload
 from sparklog.records.envelope import split

@@ -10,7 +10,7 @@ from sparklog.core.apis.api import ListenerKind
 from sparklog.core.apis.api_table import APIS
 from sparklog.model.errors import ErrorCode
 from sparklog.model.settings.config import BrokerConfig
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.wire.messages.control.stop_replica import StopReplicaRequest
 from sparklog.wire.messages.control.update_metadata import UpdateMetadataRequest
 from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest

@@ -21,7 +21,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark_sparklog import DefaultSource
 from sparklog.client.producer import BatchProducer
 from sparklog.client.transactions.writes.write_member import WriteMember
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.wire.messages.writes.end_write import EndWriteRequest
 
 FORMAT: Final = "killed-sparklog"

@@ -5,7 +5,7 @@ import itertools
 from sparklog.client.changes import ClusterChanges
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.wire.messages.data.fetch import FetchPartition, FetchRequest, FetchTopic
 from sparklog.wire.messages.data.list_offsets import (
     LATEST_TIMESTAMP,

@@ -7,7 +7,7 @@ import pytest
 
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.testing.cluster import InProcessCluster
 from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest

@@ -7,7 +7,7 @@ import pytest
 from sparklog.model.errors import ErrorCode
 from sparklog.model.write_ids import is_of_a_write, write_and_member
 from sparklog.model.write_outcomes import EndOutcome, OpenOutcome
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.testing import InProcessCluster
 from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest
 from sparklog.wire.messages.discovery.find_coordinator import TRANSACTION_KEY, FindCoordinatorRequest

@@ -10,7 +10,7 @@ from fuzz.surroundings import KEPT_TOPIC
 from fuzz.world import World
 from sparklog.broker.call import Call
 from sparklog.model.parts import read_parts
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.wire.codec import encode_response
 from sparklog.wire.framing import FRAME_PREFIX
 from sparklog.wire.messages.data.delete_records import (

@@ -25,7 +25,7 @@ from typing import Any, Final, Self
 from sparklog import __version__
 from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
-from sparklog.network.inbound import FrameReceiver
+from sparklog.network.streams.inbound import FrameReceiver
 from sparklog.wire.codec import Message, decode_response, encode_request
 from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from sparklog.wire.versions import INTERNAL_VERSIONS, KNOWN_VERSIONS

@@ -7,7 +7,7 @@ import pytest
 
 from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
-from sparklog.network.peer_connections import PeerConnections
+from sparklog.network.dialing.peer_connections import PeerConnections
 from sparklog.wire.messages.control.update_metadata import UpdateMetadataRequest
 
 TIMEOUT_MS = 10_000

@@ -4,7 +4,7 @@ import struct
 import pytest
 
 from sparklog.model.errors import WireError
-from sparklog.network.inbound import GROWTH_BYTES_MAX, RECEIVE_BYTES, FrameReceiver
+from sparklog.network.streams.inbound import GROWTH_BYTES_MAX, RECEIVE_BYTES, FrameReceiver
 
 LIMIT = 100 * 1024 * 1024
 

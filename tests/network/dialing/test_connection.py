@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
-from sparklog.network.connection import Connection
+from sparklog.network.dialing.connection import Connection
 from sparklog.wire.codec import UnsupportedVersion, decode_request, encode_response
 from sparklog.wire.messages.data.produce import (
     ProducePartition,

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
-from sparklog.network.connection import Connection, is_refused
+from sparklog.network.dialing.connection import Connection, is_refused
 
 CONNECT_TIMEOUT_MS: Final = 10_000
 

@@ -4,7 +4,7 @@ import socket
 import pytest
 
 from sparklog.model.parts import FileSlice, read_parts
-from sparklog.network.outbound import OutboundParts
+from sparklog.network.streams.outbound import OutboundParts
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Await, CallBroker, go_on
-from sparklog.network.request_sender import BACKOFF_MAX_MS, BACKOFF_MS, RequestSender
+from sparklog.network.dialing.request_sender import BACKOFF_MAX_MS, BACKOFF_MS, RequestSender
 
 PEER = BrokerId(1)
 

@@ -1,0 +1,1 @@
+"""Connections that this process opens: to brokers, and to the controller."""

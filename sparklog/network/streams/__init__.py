@@ -1,0 +1,1 @@
+"""What one connection receives and sends: bytes in, frames and slices of files out."""
