@@ -29,7 +29,7 @@ from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.time import Clock
 from sparklog.network.clock import SystemClock
-from sparklog.network.dialing.connection import Connection
+from sparklog.network.dialing.connector import IN_THE_CLEAR, Connector
 
 T = TypeVar("T")
 Answer = tuple[ErrorCode, T | None]
@@ -58,6 +58,7 @@ class ClusterClient:
         client_rack: str = "",
         clock: Clock | None = None,
         connect: Connect | None = None,
+        connector: Connector = IN_THE_CLEAR,
         tell: Tell | None = None,
     ) -> None:
         """``tell`` gets a line for the user if no broker has answered for some seconds."""
@@ -69,6 +70,7 @@ class ClusterClient:
         self.retry_timeout_ms = retry_timeout_ms
         self.clock: Clock = clock or SystemClock()
         self._bootstrap = parse_bootstrap_servers(bootstrap_servers)
+        self._connector = connector
         self._pool = ConnectionPool(connect or self._connect, self.clock)
         self._tell = tell
         self._closed = threading.Event()
@@ -341,7 +343,9 @@ class ClusterClient:
             raise self.gave_up(refusals, deadline) from None
 
     def _connect(self, endpoint: Endpoint, timeout_ms: int) -> BrokerConnection:
-        return Connection.open(endpoint.host, endpoint.port, client_id=self.client_id, timeout_ms=timeout_ms)
+        return self._connector.open(
+            endpoint.host, endpoint.port, client_id=self.client_id, timeout_ms=timeout_ms
+        )
 
     def _ask(
         self,

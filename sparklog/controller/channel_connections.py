@@ -13,6 +13,7 @@ from typing import Any, Final
 from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Call, CallBroker
+from sparklog.network.dialing.connector import IN_THE_CLEAR, Connector
 from sparklog.network.dialing.peer_connections import PeerConnections
 
 CONNECT_TIMEOUT_MS: Final = 1_000
@@ -26,8 +27,9 @@ PROBE_MS: Final = 100
 class ChannelConnections:
     """For any thread."""
 
-    def __init__(self, client_id: str) -> None:
+    def __init__(self, client_id: str, connector: Connector = IN_THE_CLEAR) -> None:
         self._client_id = client_id
+        self._connector = connector
         self._lock = threading.Lock()
         self._lanes: dict[int, PeerConnections] = {}
         self._is_closed = False
@@ -59,7 +61,9 @@ class ChannelConnections:
             connections = self._lanes.get(lane)
             if connections is None:
                 connections = self._lanes[lane] = PeerConnections(
-                    client_id=self._client_id, connect_timeout_ms=CONNECT_TIMEOUT_MS
+                    client_id=self._client_id,
+                    connect_timeout_ms=CONNECT_TIMEOUT_MS,
+                    connector=self._connector,
                 )
                 if self._is_closed:
                     connections.close()

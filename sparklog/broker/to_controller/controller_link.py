@@ -16,6 +16,7 @@ from sparklog.model.errors import SparklogError
 from sparklog.model.loops import Changes, Loop
 from sparklog.model.zookeeper import Node, ZooKeeper
 from sparklog.network.dialing.connection import Connection
+from sparklog.network.dialing.connector import IN_THE_CLEAR, Connector
 from sparklog.zookeeper.node_watch import watch_node
 
 logger: Final = logging.getLogger(__name__)
@@ -55,10 +56,11 @@ class ControllerLink:
     lane of their own, because the creation of topics may take long.
     """
 
-    def __init__(self, *, client_id: str) -> None:
+    def __init__(self, *, client_id: str, connector: Connector = IN_THE_CLEAR) -> None:
         self.changes = Changes()
         """Changes of the controller's address."""
         self._client_id = client_id
+        self._connector = connector
         self._changed = threading.Condition()
         self._address: tuple[str, int] | None = None
         self._generation = 0
@@ -141,7 +143,7 @@ class ControllerLink:
             known.close()
         connect_ms = min(timeout_ms, CONNECT_TIMEOUT_MS)
         try:
-            connection = Connection.open(host, port, client_id=self._client_id, timeout_ms=connect_ms)
+            connection = self._connector.open(host, port, client_id=self._client_id, timeout_ms=connect_ms)
         except OSError as error:
             raise NotSentError(str(error)) from error
         with self._changed:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
 from sparklog.network.dialing.connection import Connection, is_refused
+from sparklog.network.dialing.connector import IN_THE_CLEAR, Connector
 
 CONNECT_TIMEOUT_MS: Final = 10_000
 
@@ -13,8 +14,15 @@ CONNECT_TIMEOUT_MS: Final = 10_000
 class PeerConnections:
     """Requests to brokers over TCP. A broker that moved to another address is connected to anew."""
 
-    def __init__(self, *, client_id: str, connect_timeout_ms: int = CONNECT_TIMEOUT_MS) -> None:
+    def __init__(
+        self,
+        *,
+        client_id: str,
+        connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
+        connector: Connector = IN_THE_CLEAR,
+    ) -> None:
         self._client_id = client_id
+        self._connector = connector
         self._connect_timeout_ms = connect_timeout_ms
         self._lock = threading.Lock()
         self._connections: dict[BrokerId, tuple[Node, Connection]] = {}
@@ -69,7 +77,7 @@ class PeerConnections:
             if known[0] == node:
                 return known[1]
             self.forget(node.id)
-        connection = Connection.open(
+        connection = self._connector.open(
             node.host,
             node.port,
             client_id=self._client_id,

@@ -1,0 +1,30 @@
+"""How this process dials: in the clear, or over TLS with contexts of its own.
+
+All that opens connections to brokers or to the controller gets a connector, and opens them by nothing else.
+"""
+
+from typing import Final
+
+from sparklog.network.dialing.connection import ANSWER_BYTES_MAX, Connection
+
+
+class Connector:
+    """For any thread."""
+
+    def open(
+        self,
+        host: str,
+        port: int,
+        *,
+        client_id: str,
+        timeout_ms: int,
+        frame_bytes_max: int = ANSWER_BYTES_MAX,
+    ) -> Connection:
+        """Connect; raises as ``Connection.open`` does."""
+        return Connection.open(
+            host, port, client_id=client_id, timeout_ms=timeout_ms, frame_bytes_max=frame_bytes_max
+        )
+
+
+IN_THE_CLEAR: Final = Connector()
+"""Dials without encryption."""
