@@ -4,12 +4,16 @@ Each rule goes over a partition's operations once.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
-from itertools import accumulate
+from collections.abc import Iterator, Mapping
+from itertools import accumulate, pairwise
+from typing import Final
 
-from histories.facts import Facts, PartitionFacts
+from histories.facts import FOREVER, Facts, PartitionFacts
 from histories.findings import Found, Judged, seconds, told_final, told_poll, told_send
 from histories.model import ACKS_ALL, Dump, FaultWindow, FinalRead, Poll, Send
+
+NOBODY: Final = "-1"
+"""Leader of a partition that has none."""
 
 Sight = tuple[int | None, int, str, Send | Poll | FinalRead | Dump]
 """In which life, at which offset, which value, and what shows it."""
@@ -219,7 +223,8 @@ def producers_keep_their_order(facts: Facts, judged: Judged) -> Found:
     """Of idempotent ones, whatever was in flight. Of plain ones with one request in flight, the records that
     are where an acknowledgement said: what the client gave up may come late, or a second time. Where a bit
     flips on the way, a plain librdkafka whose batch is refused again and again sends later records first (its
-    requests reach the broker in that order), so these are left out.
+    requests reach the broker in that order), so these are left out. So is a record whose request waited at a
+    former leader, while later ones went to the next: librdkafka has one request in flight at each broker.
     """
     flipped = [one for one in facts.history.faults if one.kind == "packet-corruption"]
     for one in facts.partitions.values():
@@ -237,15 +242,59 @@ def producers_keep_their_order(facts: Facts, judged: Judged) -> Found:
                 judged.leave_out("plain, while bits flipped on the way", 1)
                 continue
             before = last.get(send.session)
+            is_late = before is not None and send.seq < before.seq
+            if is_late and not send.is_idempotent and _waited_at_a_former_leader(facts, one, send):
+                judged.leave_out("plain, sent before its leader was replaced", 1)
+                continue
             last[send.session] = send
             if before is None:
                 continue
             judged.count += 1
-            if send.seq < before.seq:
+            if is_late:
                 what = (
                     f"number {send.seq} of session {send.session} is at {offset}, behind number {before.seq}"
                 )
                 yield one, what, (told_send(before), told_send(send))
+
+
+def _waited_at_a_former_leader(facts: Facts, one: PartitionFacts, late: Send) -> bool:
+    """Whether a record was sent before another broker was elected, and all that overtook it was appended
+    after that election. (What overtook it before that did so at the former leader.)
+    """
+    own = {
+        offset: send
+        for offset, value in one.value_at.items()
+        if (send := facts.send_of.get(value)) is not None and send.is_ok and send.offset == offset
+    }
+    overtook = min(
+        offset
+        for offset, send in own.items()
+        if offset < late.offset and send.session == late.session and send.seq > late.seq
+    )
+    epochs = _known_epochs(one, own)
+    led = [leader for leader in one.leaders if leader.leader != NOBODY]
+    for before, now in pairwise(led):
+        begin = min((offset for offset, epoch in epochs if epoch >= now.leader_epoch), default=FOREVER)
+        if before.leader == now.leader or begin > overtook:
+            continue
+        # Whoever notes elections may be late, but what the new leader answered says that it was elected.
+        answered_ns = min(send.done_ns for offset, send in own.items() if offset >= begin)
+        if late.invoked_ns <= min(now.at_ns, answered_ns):
+            return True
+    return False
+
+
+def _known_epochs(one: PartitionFacts, own: Mapping[int, Send]) -> list[tuple[int, int]]:
+    """Offsets of the last life, each with the leader epoch in which its record was appended. Epochs rise
+    along a log.
+    """
+    known = [(offset, send.leader_epoch) for offset, send in own.items()]
+    for read in one.reads:
+        if isinstance(read, Poll) and one.life_of_read(read) == one.last_life:
+            known += read.epochs
+    for dump in one.dumps:
+        known += [(offset, epoch) for offset, epoch, _ in dump.records]
+    return known
 
 
 def _keeps_its_order(send: Send) -> bool:

@@ -131,8 +131,8 @@ class Scribe:
     def deleted(self, before):
         self.history.deleted.append(Deleted("t", 0, before, self.tick()))
 
-    def leader(self, leader_epoch, *, is_unclean=False):
-        self.history.leaders.append(Leader("t", 0, "broker", leader_epoch, self.tick(), is_unclean))
+    def leader(self, leader_epoch, leader="broker", *, is_unclean=False):
+        self.history.leaders.append(Leader("t", 0, leader, leader_epoch, self.tick(), is_unclean))
 
     def fault(self, kind, seconds):
         window = FaultWindow(str(len(self.history.faults)), kind, "broker", self.tick())
