@@ -70,7 +70,7 @@ def in_turns(requests: list[Request]) -> list[tuple[Request, Request]]:
 
 
 @dataclass(slots=True, eq=False)
-class _Connection:
+class Connection:
     """A client's connection and its other half, to the broker. ``asked``: API and version of each request."""
 
     broker_id: int
@@ -87,6 +87,13 @@ class _Connection:
         self.broker.close()
 
 
+def pass_on(connection: Connection, frame: bytes) -> None:
+    """Send a request to its broker."""
+    header, _ = parse_request_header(frame)
+    connection.asked[header.correlation_id] = header.api_key, header.api_version
+    connection.broker.sendall(struct.pack(">i", len(frame)) + frame)
+
+
 class RecordingProxy:
     """A context manager. ``fate`` is asked about each request of a transaction, with its API and number."""
 
@@ -96,7 +103,7 @@ class RecordingProxy:
         self._fate = fate
         self._asked: defaultdict[int, int] = defaultdict(int)
         self._selector = selectors.DefaultSelector()
-        self._connections: list[_Connection] = []
+        self._connections: list[Connection] = []
         self._last_number = 0
         self._listeners = {broker_id: socket.create_server(("127.0.0.1", 0)) for broker_id in brokers}
         self._waker, self._woken = socket.socketpair()
@@ -144,7 +151,7 @@ class RecordingProxy:
         if any(key.fileobj is self._woken for key, _ in ready):
             return False
         # The oldest first: what was sent before a connection was given up is read before what came after.
-        readable = [key for key, _ in ready if isinstance(key.data, _Connection)]
+        readable = [key for key, _ in ready if isinstance(key.data, Connection)]
         for key in sorted(readable, key=lambda key: key.data.number):
             if key.data in self._connections:
                 self._read(key.data, is_request=key.fileobj is key.data.client)
@@ -161,20 +168,20 @@ class RecordingProxy:
             client.close()
             return
         self._last_number += 1
-        connection = _Connection(broker_id, self._last_number, client, broker)
+        connection = Connection(broker_id, self._last_number, client, broker)
         self._connections.append(connection)
         for one in (client, broker):
             one.settimeout(None)  # a socket with a time-out waits, in spite of MSG_DONTWAIT
             one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._selector.register(one, selectors.EVENT_READ, connection)
 
-    def _cut(self, connection: _Connection) -> None:
+    def _cut(self, connection: Connection) -> None:
         self._connections.remove(connection)
         for one in (connection.client, connection.broker):
             self._selector.unregister(one)
         connection.close()
 
-    def _read(self, connection: _Connection, *, is_request: bool) -> None:
+    def _read(self, connection: Connection, *, is_request: bool) -> None:
         source = connection.client if is_request else connection.broker
         buffer = connection.from_client if is_request else connection.from_broker
         try:
@@ -196,10 +203,9 @@ class RecordingProxy:
         if is_over:
             self._cut(connection)
 
-    def _on_request(self, connection: _Connection, frame: bytes) -> bool:
+    def _on_request(self, connection: Connection, frame: bytes) -> bool:
         """Whether the connection is to be cut."""
         header, _ = parse_request_header(frame)
-        connection.asked[header.correlation_id] = header.api_key, header.api_version
         fate: Fate = "arrives"
         if header.api_key in OF_TRANSACTIONS:
             for kind, epoch in requests_in(header.api_key, decode_request(frame).body):
@@ -211,10 +217,10 @@ class RecordingProxy:
             return True
         if fate == "answer is lost":
             connection.lost_answers.add(header.correlation_id)
-        connection.broker.sendall(struct.pack(">i", len(frame)) + frame)
+        pass_on(connection, frame)
         return False
 
-    def _on_answer(self, connection: _Connection, frame: bytes) -> bool:
+    def _on_answer(self, connection: Connection, frame: bytes) -> bool:
         """Whether the connection is to be cut."""
         (correlation_id,) = struct.unpack_from(">i", frame)
         api_key, version = connection.asked.pop(correlation_id)

@@ -19,6 +19,7 @@ MATRIX_FILES = ("test_records", "test_groups", "test_transactions", "test_admini
 LISTS = {
     "test_kafka_tools": "Apache Kafka's tools, release 3.9.1",
     "test_followers": "Answers of followers",
+    "test_order_of_plain_producers": "Order while a leader hands over, its requests waiting",
     "test_kcat": "kcat",
     "test_programs": "Programs that other people run",
     "test_spark_connector": "Spark's Kafka connector, release 4.2.0",
