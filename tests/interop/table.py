@@ -25,7 +25,13 @@ LISTS = {
     "test_spark_connector": "Spark's Kafka connector, release 4.2.0",
     "test_franz_go_suite": "franz-go's own integration tests",
 }
-FRANZ_GO_NOTE = "Each with 4,000 records. Not run: share groups, KIP-848, SCRAM, OAUTHBEARER."
+NOTES = {
+    "test_programs": (
+        "Faust has restored its table before it gets more records: it loses some of those that\n"
+        "wait meanwhile, on Kafka too (its issue 596)."
+    ),
+    "test_franz_go_suite": "Each with 4,000 records. Not run: share groups, KIP-848, SCRAM, OAUTHBEARER.",
+}
 MESSAGE_CHARACTERS = 160
 
 INTRODUCTION = """# Clients and tools
@@ -144,7 +150,7 @@ def page(results: Iterable[Result], versions: dict[str, str]) -> str:
         *_sarama(results, reasons),
     ]
     for file, title in LISTS.items():
-        note = f"{FRANZ_GO_NOTE}\n\n" if file == "test_franz_go_suite" else ""
+        note = f"{NOTES[file]}\n\n" if file in NOTES else ""
         parts += [f"\n## {title}\n\n{note}", *_list(results, file, reasons)]
     parts += ["\n## Reasons\n\n", *(line + "\n" for line in reasons.lines())]
     return "".join(parts)

@@ -89,10 +89,16 @@ def python_program(tmp_path) -> Iterator[Callable[..., "Program"]]:
         yield start
 
 
+@pytest.mark.timeout(4 * PROGRAM_SECONDS + 120)
 def test_faust_counts_and_has_its_table_back_after_a_stop(
     target, python_program, reference, make_topic, tmp_path
 ):
-    """Without transactions: it is stopped in order, and a process with an empty folder goes on."""
+    """Without transactions: it is stopped in order, and a process with an empty folder goes on.
+
+    That one gets its records when it is ready, no sooner. At the end of a table's restoring a worker reads
+    its topics a moment before it seeks to the committed offsets and empties its queues. The records in these
+    are lost, on Kafka too (github.com/faust-streaming/faust/issues/596).
+    """
     source, sink = make_topic(2), make_topic(1)
     counting = Counting(reference, source, sink)
     arguments = ("faust", target.bootstrap_servers, f"counts-of-{source}", source, sink)
@@ -100,8 +106,10 @@ def test_faust_counts_and_has_its_table_back_after_a_stop(
     stopped = python_program(*arguments, tmp_path / "one")
     counting.wait_for_all(stopped, 1)
     stopped.stop()
+    restored = python_program(*arguments, tmp_path / "two")
+    restored.waited(lambda: restored.has_said("Worker ready"))
     counting.write()
-    counting.wait_for_all(python_program(*arguments, tmp_path / "two"), 2)
+    counting.wait_for_all(restored, 2)
 
 
 def test_quix_streams_counts_exactly_once_through_a_kill(
@@ -161,7 +169,7 @@ class Program:
     def stop(self) -> None:
         """In order: SIGTERM, and its end."""
         self._process.terminate()
-        self._process.wait(PROGRAM_SECONDS)
+        until(lambda: self._process.poll() is not None, self.output, PROGRAM_SECONDS)
 
     def waited(self, condition: Callable[[], T]) -> T:
         """The first true value of ``condition``, while the program lives."""
@@ -171,6 +179,9 @@ class Program:
             return condition()
 
         return until(value, self.output, PROGRAM_SECONDS)
+
+    def has_said(self, words: str) -> bool:
+        return words in self.log.read_text()
 
     def output(self) -> str:
         return self.log.read_text()[-4_000:]
@@ -225,7 +236,7 @@ class Counting:
         counts: dict[str, list[int]] = {key: [] for key in KEYS}
         for key, count in counts_in(self.reference, self.sink):
             counts[key].append(int(count))
-        assert counts == {key: list(range(1, writes * ROUNDS + 1)) for key in KEYS}
+        assert counts == {key: list(range(1, writes * ROUNDS + 1)) for key in KEYS}, program.output()
 
 
 def test_flink_copies_exactly_once_through_a_kill(

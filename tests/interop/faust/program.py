@@ -18,8 +18,6 @@ app = faust.App(
     topic_replication_factor=3,
     topic_partitions=2,
     consumer_auto_offset_reset="earliest",
-    broker_session_timeout=6.0,
-    broker_heartbeat_interval=1.0,
     broker_commit_interval=0.2,
     web_enabled=False,
 )
