@@ -244,7 +244,7 @@ def producers_keep_their_order(facts: Facts, judged: Judged) -> Found:
             before = last.get(send.session)
             is_late = before is not None and send.seq < before.seq
             if is_late and not send.is_idempotent and _waited_at_a_former_leader(facts, one, send):
-                judged.leave_out("plain, sent before its leader was replaced", 1)
+                judged.leave_out("plain, sent before the client knew the next leader", 1)
                 continue
             last[send.session] = send
             if before is None:
@@ -258,8 +258,9 @@ def producers_keep_their_order(facts: Facts, judged: Judged) -> Found:
 
 
 def _waited_at_a_former_leader(facts: Facts, one: PartitionFacts, late: Send) -> bool:
-    """Whether a record was sent before another broker was elected, and all that overtook it was appended
-    after that election. (What overtook it before that did so at the former leader.)
+    """Whether a record was sent before its session had an answer of another leader, and all that overtook it
+    was appended after the election of that one. (What overtook it before that did so at the former leader.)
+    A client may hear of an election late: only an answer proves that it has.
     """
     own = {
         offset: send
@@ -277,9 +278,10 @@ def _waited_at_a_former_leader(facts: Facts, one: PartitionFacts, late: Send) ->
         begin = min((offset for offset, epoch in epochs if epoch >= now.leader_epoch), default=FOREVER)
         if before.leader == now.leader or begin > overtook:
             continue
-        # Whoever notes elections may be late, but what the new leader answered says that it was elected.
-        answered_ns = min(send.done_ns for offset, send in own.items() if offset >= begin)
-        if late.invoked_ns <= min(now.at_ns, answered_ns):
+        answered_ns = min(
+            send.done_ns for offset, send in own.items() if offset >= begin and send.session == late.session
+        )
+        if late.invoked_ns <= answered_ns:
             return True
     return False
 

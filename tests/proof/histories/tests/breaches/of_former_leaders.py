@@ -61,35 +61,35 @@ def a_plain_producer_overtakes_itself_in_an_epoch_that_nobody_tells(it):
     a_request_waits_at_a_leader_while_another_is_elected(it)
 
 
-@breaks("ProducersKeepTheirOrder")
-def a_plain_producer_overtakes_itself_after_another_leader_was_elected(it):
+@legal
+def a_plain_producer_hears_late_that_another_leader_was_elected(it):
     it.leader(4, "1")
     it.leader(5, "2")
-    first, second = it.begin("a", **ONE_IN_FLIGHT), it.begin("b", **ONE_IN_FLIGHT)
-    it.answer(second, offset=0, leader_epoch=5)
-    it.answer(first, offset=1, leader_epoch=5)
-    it.final((0, "b"), (1, "a"))
-
-
-@breaks("ProducersKeepTheirOrder")
-def a_plain_producer_overtakes_itself_after_the_new_leader_has_answered(it):
-    """The election is noted late."""
-    it.leader(4, "1")
     it.send("x", 0, session="other", leader_epoch=5)
-    late, overtaking = it.begin("a", **ONE_IN_FLIGHT), it.begin("b", **ONE_IN_FLIGHT)
+    first, second = it.begin("a", **ONE_IN_FLIGHT), it.begin("b", **ONE_IN_FLIGHT)
+    it.answer(second, offset=1, leader_epoch=5)
+    it.answer(first, offset=2, leader_epoch=5)
+    it.final((0, "x"), (1, "b"), (2, "a"))
+
+
+@breaks("ProducersKeepTheirOrder")
+def a_plain_producer_overtakes_itself_after_the_new_leader_has_answered_it(it):
+    it.leader(4, "1")
     it.leader(5, "2")
+    it.send("x", 0, leader_epoch=5, **ONE_IN_FLIGHT)
+    late, overtaking = it.begin("a", **ONE_IN_FLIGHT), it.begin("b", **ONE_IN_FLIGHT)
     it.answer(overtaking, offset=1, leader_epoch=5)
     it.answer(late, offset=2, leader_epoch=5)
     it.final((0, "x"), (1, "b"), (2, "a"))
 
 
 @breaks("ProducersKeepTheirOrder")
-def one_of_two_that_come_late_was_sent_after_the_election(it):
+def one_of_two_that_come_late_was_sent_after_the_new_leaders_answer(it):
     it.leader(4, "1")
     waiting = it.begin("a", **ONE_IN_FLIGHT)
     it.leader(5, "2")
-    late, overtaking = it.begin("b", **ONE_IN_FLIGHT), it.begin("c", **ONE_IN_FLIGHT)
-    it.answer(overtaking, offset=0, leader_epoch=5)
+    it.send("c", 0, seq=5, leader_epoch=5, **ONE_IN_FLIGHT)
+    late = it.begin("b", seq=4, **ONE_IN_FLIGHT)
     it.answer(waiting, offset=1, leader_epoch=5)
     it.answer(late, offset=2, leader_epoch=5)
     it.final((0, "c"), (1, "a"), (2, "b"))
