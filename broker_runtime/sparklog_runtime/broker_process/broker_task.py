@@ -49,6 +49,7 @@ from sparklog_runtime.broker_process.control_channel import (
     require_int,
     require_mapping,
 )
+from sparklog_runtime.broker_process.control_handshake import join
 from sparklog_runtime.executors.host_check import is_executor, refuse_log_dirs, spark_folders
 from sparklog_runtime.settings.log_files import log_to_file
 from sparklog_runtime.stop.child_processes import die_with_parent
@@ -235,31 +236,39 @@ class _BrokerProcess:
     def _join(self) -> BrokerIdentity | None:
         """Connect, send the hello, and wait for our identity; None if we have to stop first."""
         plan = self._plan
-        connection = ControlConnection.open(plan.supervisor_host, plan.supervisor_port, _CONNECT_TIMEOUT_S)
+        connection = self._open()
         self._connection = connection
         connection.send(self._hello())
         welcome = None
-        connection.set_timeout(_PARENT_POLL_S)
         while welcome is None and not self._reason.is_given():
             try:
-                welcome = connection.receive()
+                welcome = connection.receive(_PARENT_POLL_S)
             except TimeoutError:
                 continue
             if welcome is None:
                 raise ControlError(f"the supervisor at {connection.peer_name} refused this broker process")
             if welcome["type"] == "stop":
                 self._reason.give("stop")
-        connection.set_timeout(None)
         if welcome is None or welcome["type"] != "welcome":
             return None
         return plan.identity(
             require_int(welcome, "broker_id"), require_mapping(welcome, "ports", int), connection.local_host
         )
 
+    def _open(self) -> ControlConnection:
+        """A connection to the supervisor, both sides of which have proved that they know the run's token."""
+        plan = self._plan
+        connection = ControlConnection.open(plan.supervisor_host, plan.supervisor_port, _CONNECT_TIMEOUT_S)
+        try:
+            join(connection, plan.token)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
     def _hello(self) -> Message:
         hello = {
             "type": "hello",
-            "token": self._plan.token,
             "slot": self._plan.slot,
             "pid": os.getpid(),
             "found": _found_ids(self._plan.log_dir_patterns),
@@ -350,15 +359,12 @@ class _BrokerProcess:
     def _reconnect(self) -> None:
         if self._ended.wait(_RECONNECT_S):
             return
-        plan = self._plan
         try:
-            connection = ControlConnection.open(
-                plan.supervisor_host, plan.supervisor_port, _CONNECT_TIMEOUT_S
-            )
+            connection = self._open()
             connection.send(self._hello())
             if self._registered is not None:
                 connection.send(self._registered)
-        except OSError as error:
+        except (OSError, ControlError) as error:
             logger.info("the supervisor cannot be reached: %s", error)
             return
         self._connection = connection

@@ -1,11 +1,12 @@
 """The connection between the driver's supervisor and each broker process: lines of JSON over TCP.
 
-One object a line, at most 64 KiB, never pickle. The first line of a broker must be a hello with the run's
-random token, so that a stranger who finds the port is refused. The messages, by their ``type``:
+One object a line, at most 64 KiB, never pickle. A connection begins with proofs of both sides that they know
+the run's random token (``control_handshake``), so that a stranger who finds the port is refused. The messages
+after that, by their ``type``:
 
     broker to supervisor
-      hello       token, slot, pid, found: ids of the brokers whose data this host has; again after a
-                  reconnect, then with broker_id
+      hello       slot, pid, found: ids of the brokers whose data this host has; again after a reconnect, then
+                  with broker_id
       recovering  text: how far the recovery of its logs is, for people
       registered  epoch, host, port, listeners: host:port by name, log_dirs, metrics_port or null: it serves
       failed      reason, fatal: it could not start; fatal when trying again cannot help
@@ -20,15 +21,19 @@ supervisor knows within milliseconds.
 
 import contextlib
 import json
+import select
 import socket
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import SparklogError
 
 LINE_BYTES_MAX: Final = 65_536
+_PIECE_BYTES: Final = 4_096
 
 Message = Mapping[str, Any]
 
@@ -74,6 +79,7 @@ class ControlConnection:
     """One end of the channel. ``send`` from any thread, ``receive`` from one."""
 
     def __init__(self, peer: socket.socket) -> None:
+        peer.setblocking(False)
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # Detects a host that vanished without closing its connections.
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -84,13 +90,14 @@ class ControlConnection:
         self._socket = peer
         self._pending = bytearray()
         self._send_lock = threading.Lock()
+        self._state = threading.Lock()  # over all that follows
+        self._users = 0
+        """Threads that use the socket at this moment: it is closed after the last one."""
         self._closed = False
 
     @classmethod
     def open(cls, host: str, port: int, timeout_s: float) -> "ControlConnection":
-        peer = socket.create_connection((host, port), timeout_s)
-        peer.settimeout(None)
-        return cls(peer)
+        return cls(socket.create_connection((host, port), timeout_s))
 
     @property
     def local_host(self) -> str:
@@ -105,30 +112,29 @@ class ControlConnection:
             return "a disconnected peer"
         return host_port(host, port)
 
-    def set_timeout(self, timeout_s: float | None) -> None:
-        self._socket.settimeout(timeout_s)
-
     def send(self, message: Message) -> None:
         """Send one message; OSError if the connection has ended."""
         line = json.dumps(message, separators=(",", ":")).encode("utf-8") + b"\n"
         if len(line) > LINE_BYTES_MAX:
             raise ControlError(f"control message of {len(line)} bytes is larger than {LINE_BYTES_MAX}")
-        with self._send_lock:
-            self._socket.sendall(line)
+        rest = memoryview(line)
+        with self._send_lock, self._use():
+            while rest:
+                try:
+                    rest = rest[self._socket.send(rest) :]
+                except BlockingIOError:
+                    self._wait(select.POLLOUT, None)
 
-    def receive(self) -> Message | None:
-        """The next message, or None when the peer has closed or died."""
+    def receive(self, timeout_s: float | None = None) -> Message | None:
+        """The next message, or None when the peer has closed or died.
+
+        Raises TimeoutError if the message is not there in time; another call waits on for it.
+        """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while (end := self._pending.find(b"\n")) < 0:
             if len(self._pending) >= LINE_BYTES_MAX:
                 raise ControlError(f"control line longer than {LINE_BYTES_MAX} bytes")
-            try:
-                chunk = self._socket.recv(4096)
-            except ConnectionError:
-                return None
-            except OSError:
-                if self._closed:
-                    return None
-                raise
+            chunk = self._receive_some(deadline)
             if not chunk:
                 return None
             self._pending += chunk
@@ -138,10 +144,53 @@ class ControlConnection:
 
     def close(self) -> None:
         """Close from any thread; a waiting ``receive`` returns None."""
-        self._closed = True
-        with contextlib.suppress(OSError):  # the peer was faster
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
+        with self._state:
+            if self._closed:
+                return
+            self._closed = True
+            with contextlib.suppress(OSError):  # the peer was faster
+                self._socket.shutdown(socket.SHUT_RDWR)  # wakes threads in poll
+            if self._users == 0:
+                self._socket.close()
+
+    def _receive_some(self, deadline: float | None) -> bytes:
+        """What has arrived, waited for; empty at the end of the connection."""
+        try:
+            with self._use():
+                while True:
+                    try:
+                        return self._socket.recv(_PIECE_BYTES)
+                    except BlockingIOError:
+                        self._wait(select.POLLIN, deadline)
+        except ConnectionError:
+            return b""
+
+    def _wait(self, events: int, deadline: float | None) -> None:
+        """Until the socket is ready or broken; TimeoutError after the deadline."""
+        poll = select.poll()
+        poll.register(self._socket, events)
+        if deadline is None:
+            poll.poll()
+        elif not poll.poll(max(0.0, deadline - time.monotonic()) * 1_000):
+            raise TimeoutError(f"{self.peer_name} has not sent a whole message in time")
+
+    @contextmanager
+    def _use(self) -> Iterator[None]:
+        """While inside, the socket's descriptor stays this socket's; ConnectionError after ``close``."""
+        with self._state:
+            if self._closed:
+                raise ConnectionAbortedError("the control connection is closed")
+            self._users += 1
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        with self._state:
+            self._users -= 1
+            if self._closed and self._users == 0:
+                self._socket.close()
 
 
 def _parse(line: bytes) -> Message:

@@ -1,11 +1,10 @@
 """The driver's end of the control channel: accepts broker processes, and refuses strangers.
 
-Each connection has a thread, which reads until the connection ends. A peer that does not send a hello with
-the run's token within five seconds is disconnected without an answer.
+Each connection has a thread, which reads until the connection ends. A peer that does not prove within ten
+seconds that it knows the run's token is disconnected.
 """
 
 import contextlib
-import hmac
 import logging
 import socket
 import threading
@@ -16,13 +15,12 @@ from sparklog_runtime.broker_process.control_channel import (
     ControlConnection,
     ControlError,
     Message,
-    require_str,
 )
+from sparklog_runtime.broker_process.control_handshake import TIMEOUT_S, admit
 from sparklog_runtime.supervision.tcp_ports import listen
 
 logger: Final = logging.getLogger(__name__)
 
-HELLO_TIMEOUT_S: Final = 5.0
 CONNECTIONS_MAX: Final = 256
 
 ServeConnection = Callable[[ControlConnection, Message], None]
@@ -91,13 +89,10 @@ class ControlListener:
             connection.close()
 
     def _hello(self, connection: ControlConnection) -> Message | None:
-        """The first message, if it carries the token; None if the peer closed the connection first."""
-        connection.set_timeout(HELLO_TIMEOUT_S)
-        hello = connection.receive()
-        connection.set_timeout(None)
-        if hello is None:
+        """The first message of a peer that knows the token; None if it closed the connection first."""
+        if not admit(connection, self._token):
             return None
-        given = require_str(hello, "token") if hello["type"] == "hello" else ""
-        if not hmac.compare_digest(given.encode(), self._token.encode()):
-            raise ControlError("it did not begin with this run's token")
+        hello = connection.receive(TIMEOUT_S)
+        if hello is not None and hello["type"] != "hello":
+            raise ControlError(f"it began with {hello['type']!r} instead of a hello")
         return hello

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import threading
 
 import pytest
 
@@ -38,6 +39,38 @@ def test_messages_sent_in_one_piece_are_told_apart(ends):
     raw.sendall(b'{"type":"a"}\n{"type":"b"}\n{"ty')
     raw.sendall(b'pe":"c"}\n')
     assert [near.receive()["type"] for _ in range(3)] == ["a", "b", "c"]
+
+
+def test_a_message_that_is_late_is_waited_for_again(ends):
+    near, raw = ends
+    raw.sendall(b'{"type":')
+    with pytest.raises(TimeoutError, match="not sent a whole message in time"):
+        near.receive(0.01)
+    raw.sendall(b'"late"}\n')
+    assert near.receive(60) == {"type": "late"}
+
+
+def test_a_message_that_the_peer_takes_late_is_sent_whole(ends):
+    near, raw = ends
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    messages = [{"type": "failed", "reason": str(number) * 60_000} for number in range(10)] * 10
+    sender = threading.Thread(target=lambda: [near.send(message) for message in messages])
+    sender.start()
+    far = ControlConnection(raw)
+    assert [far.receive(60) for _ in messages] == messages
+    sender.join()
+
+
+def test_closing_our_end_wakes_the_thread_that_waits(ends):
+    near, _raw = ends
+    received = []
+    waiting = threading.Thread(target=lambda: received.append(near.receive()))
+    waiting.start()
+    near.close()
+    waiting.join(60)
+    assert received == [None]
+    with pytest.raises(ConnectionAbortedError, match="is closed"):
+        near.send({"type": "bye"})
 
 
 def test_the_end_of_the_peer_reads_as_none(ends):

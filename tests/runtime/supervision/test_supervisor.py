@@ -16,6 +16,7 @@ import pytest
 
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
 from sparklog_runtime.broker_process.control_channel import ControlConnection
+from sparklog_runtime.broker_process.control_handshake import join
 from sparklog_runtime.stop.child_processes import is_alive
 from sparklog_runtime.supervision.id_assignment import FixedIds
 from sparklog_runtime.supervision.supervisor import Supervisor, SupervisorCallbacks
@@ -256,13 +257,19 @@ def test_a_stop_while_brokers_start_leaves_no_process(rig):
 
 
 @pytest.mark.parametrize(
-    "line", [{"type": "hello", "token": "guess", "slot": 0, "pid": 1, "found": []}, {"type": "registered"}]
+    "line",
+    [
+        {"type": "hello", "token": "guess", "slot": 0, "pid": 1, "found": []},
+        {"type": "registered"},
+        {"type": "proof", "nonce": "00" * 32, "mac": "00" * 32},
+    ],
 )
-def test_a_stranger_is_refused_without_an_answer(rig, line):
+def test_a_stranger_gets_a_challenge_and_nothing_else(rig, line):
     made = rig()
     made.supervisor.launch([], made.launcher)
     stranger = ControlConnection.open("127.0.0.1", made.control_port, 5)
     stranger.send(line)
+    assert stranger.receive()["type"] == "challenge"
     assert stranger.receive() is None
     stranger.close()
     assert made.supervisor.processes() == []
@@ -300,8 +307,8 @@ def test_how_far_a_broker_s_recovery_is_reaches_the_people_who_wait_for_the_star
     jobs = NoJobs()
     made.supervisor.launch(made.plans, jobs)
     broker = ControlConnection.open("127.0.0.1", made.control_port, 5)
-    hello = {"type": "hello", "token": made.supervisor.token, "slot": 0, "pid": os.getpid(), "found": []}
-    broker.send(hello)
+    join(broker, made.supervisor.token)
+    broker.send({"type": "hello", "slot": 0, "pid": os.getpid(), "found": []})
     assert broker.receive()["type"] == "welcome"
     broker.send({"type": "recovering", "text": "recovering 3 of 120 logs, 1.2 of 8.0 GB in /data"})
     assert made.notices.get(timeout=60) == "broker 1: recovering 3 of 120 logs, 1.2 of 8.0 GB in /data"
