@@ -31,7 +31,6 @@ stays as it is: its next phase begins when the rest is written.
 import enum
 import logging
 import selectors
-import socket
 import threading
 from collections.abc import Sequence
 from time import perf_counter_ns
@@ -44,6 +43,7 @@ from sparklog.model.time import Clock, MonotonicMs
 from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.network.reply_order import BeginsBeside, ReplyOrder, never_beside
 from sparklog.network.request_statistics import RequestStatistics
+from sparklog.network.streams.byte_stream import ByteStream
 from sparklog.network.streams.inbound import FrameReceiver
 from sparklog.network.streams.outbound import OutboundParts
 
@@ -111,29 +111,30 @@ class Channel:
         "principal",
         "receiver",
         "sending",
-        "sock",
+        "stream",
         "throttle_ms",
         "watched",
     )
 
     def __init__(
         self,
-        sock: socket.socket,
+        stream: ByteStream,
         *,
         connection_id: int,
         client_host: str,
         listener: str,
+        principal: str = ANONYMOUS,
         frame_bytes_max: int,
         clock: Clock,
         owner: ChannelOwner,
         begins_beside: BeginsBeside = never_beside,
         statistics: RequestStatistics | None = None,
     ) -> None:
-        self.sock = sock
+        self.stream = stream
         self.connection_id = connection_id
         self.client_host = client_host
         self.listener = listener
-        self.principal = ANONYMOUS
+        self.principal = principal
         self.receiver = FrameReceiver(frame_bytes_max, owner.admit)
         self.outbound: OutboundParts | None = None
         self.phase = Phase.READING
@@ -192,7 +193,7 @@ class Channel:
             assert exchange.reply_parts is not None
             try:
                 outbound = OutboundParts(exchange.reply_parts)
-                is_done = outbound.write(self.sock, TURN_BYTES)
+                is_done = outbound.write(self.stream, TURN_BYTES)
             except OSError as error:
                 self.log_broken_reply(error)
                 self._break()
@@ -286,6 +287,8 @@ class Channel:
             else:
                 upcoming = self.next_exchange()
                 may_go_on = not self.receiver.is_held_up
+        if upcoming is None and self.stream.has_pending:
+            may_go_on = False  # only the processor receives
         with self._guard:
             if self._has_closed():
                 if upcoming is not None:
@@ -423,7 +426,7 @@ class Channel:
         """Within the guard: close the socket, and credit what no handler will get."""
         if self._users:
             return
-        self.sock.close()
+        self.stream.close()
         underway_bytes = self.receiver.underway_bytes
         if underway_bytes is not None:
             self._owner.credit(underway_bytes)

@@ -8,6 +8,8 @@ waits; another thread takes its place if that request turns out to be slow (``in
 - the *backlog*: requests that the request queue had no room for. While there are any, no channel is read:
   one that becomes readable is taken out of the selector until the backlog is empty. So overload costs at
   most one request per connection here, and is passed on to the clients by TCP;
+- the *pending* channels: their stream has bytes that the selector does not see, because a turn ended before
+  all were received (TLS). They are received from in the next turn, as if the selector had reported them;
 - the *held-up* channels: their next frame has no room in the frame budget. They are not read, and begin their
   frames in the order in which they were held up. Frames under way are still received, and replies written;
 - a sweep that closes idle connections, also those that stopped in the middle of a frame or do not read their
@@ -71,6 +73,7 @@ class Processor:
         self._backlog: deque[Exchange] = deque()
         self._held_back: list[Channel] = []  # readable, but not read because of the backlog
         self._held_up: deque[Channel] = deque()
+        self._pending: deque[Channel] = deque()
         self._channels: dict[int, Channel] = {}
         self._throttled: list[tuple[MonotonicMs, int, Channel]] = []
         self._order = count()
@@ -198,13 +201,17 @@ class Processor:
             self._work_off_backlog()
         if self._held_up:
             self._readmit()
+        for _ in range(len(self._pending)):
+            channel = self._pending.popleft()
+            if channel.watched == selectors.EVENT_READ:
+                self._attend(channel, selectors.EVENT_READ)
         now_ms = self._clock.monotonic_ms()
         self._end_throttles(now_ms)
         if now_ms >= self._next_sweep_ms:
             self._close_idle(now_ms)
 
     def _wait_s(self) -> float:
-        if self._responses:
+        if self._responses or self._pending:
             return 0  # this thread itself has put them there, since it looked
         until_ms = self._next_sweep_ms
         if self._throttled:
@@ -232,7 +239,7 @@ class Processor:
 
     def _on_readable(self, channel: Channel) -> None:
         if not channel.on_processor_readable():
-            self._selector.unregister(channel.sock)
+            self._selector.unregister(channel.stream)
         elif self._backlog:
             self._watch(channel, NOTHING_WATCHED)
             self._held_back.append(channel)
@@ -241,7 +248,7 @@ class Processor:
 
     def _receive(self, channel: Channel) -> None:
         try:
-            count = channel.receiver.receive(channel.sock)
+            count = channel.receiver.receive(channel.stream)
         except BlockingIOError:
             return
         except OSError as error:
@@ -271,7 +278,7 @@ class Processor:
     def _has_time(self) -> bool:
         """Whether nothing waits for this processor, as far as it knows, or for a handler."""
         return self._is_alone and not (
-            len(self._requests) or self._backlog or self._responses or self._newcomers
+            len(self._requests) or self._backlog or self._responses or self._newcomers or self._pending
         )
 
     def _wait_for_more(self, channel: Channel) -> None:
@@ -319,7 +326,7 @@ class Processor:
         assert outbound is not None, f"{channel} is in {Sending.WRITING} without a rest to write"
         sent_before = outbound.sent_bytes
         try:
-            is_done = outbound.write(channel.sock, TURN_BYTES)
+            is_done = outbound.write(channel.stream, TURN_BYTES)
         except OSError as error:
             channel.log_broken_reply(error)
             self._close(channel)
@@ -351,7 +358,7 @@ class Processor:
     def _unmute(self, channel: Channel) -> None:
         """Go on with what the client pipelined, or wait for more."""
         channel.on_processor_enter(Phase.READING)
-        if not channel.receiver.has_unread:
+        if not (channel.receiver.has_unread or channel.stream.has_pending):
             self._watch_for_request(channel)
         elif self._held_up:
             self._hold_up(channel)
@@ -393,14 +400,16 @@ class Processor:
             self._close(channel)
 
     def _watch(self, channel: Channel, events: int) -> None:
+        if events == selectors.EVENT_READ and channel.stream.has_pending:
+            self._pending.append(channel)
         if channel.watched == events:
             return
         if events == NOTHING_WATCHED:
-            self._selector.unregister(channel.sock)
+            self._selector.unregister(channel.stream)
         elif channel.watched == NOTHING_WATCHED:
-            self._selector.register(channel.sock, events, channel)
+            self._selector.register(channel.stream, events, channel)
         else:
-            self._selector.modify(channel.sock, events, channel)
+            self._selector.modify(channel.stream, events, channel)
         channel.on_processor_watch(events)
 
     def _close(self, channel: Channel) -> None:

@@ -35,6 +35,7 @@ from sparklog.network.processor import Processor
 from sparklog.network.reply_order import BeginsBeside, never_beside
 from sparklog.network.request_queue import RequestQueue
 from sparklog.network.request_statistics import RequestStatistics
+from sparklog.network.streams.byte_stream import PlainStream
 
 logger: Final = logging.getLogger(__name__)
 
@@ -255,7 +256,7 @@ class Reactor:
         processor = self._processors[connection_id % len(self._processors)]
         processor.adopt(
             Channel(
-                sock,
+                PlainStream(sock),
                 connection_id=connection_id,
                 client_host=client_host,
                 listener=listener,

@@ -25,6 +25,7 @@ from typing import Any, Final, Self
 from sparklog import __version__
 from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
+from sparklog.network.streams.byte_stream import ByteStream, PlainStream
 from sparklog.network.streams.inbound import FrameReceiver
 from sparklog.wire.codec import Message, decode_response, encode_request
 from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -89,10 +90,10 @@ class Connection:
     """One TCP connection to a broker or controller, for any number of threads."""
 
     def __init__(
-        self, sock: socket.socket, peer: str, *, client_id: str, timeout_ms: int, frame_bytes_max: int
+        self, stream: ByteStream, peer: str, *, client_id: str, timeout_ms: int, frame_bytes_max: int
     ) -> None:
         self.peer = peer
-        self._sock = sock
+        self._stream = stream
         self._client_id = client_id
         self._timeout_ms = timeout_ms
         self._receiver = FrameReceiver(frame_bytes_max)
@@ -124,7 +125,13 @@ class Connection:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        return cls(sock, peer, client_id=client_id, timeout_ms=timeout_ms, frame_bytes_max=frame_bytes_max)
+        return cls(
+            PlainStream(sock),
+            peer,
+            client_id=client_id,
+            timeout_ms=timeout_ms,
+            frame_bytes_max=frame_bytes_max,
+        )
 
     @property
     def is_open(self) -> bool:
@@ -189,10 +196,10 @@ class Connection:
             self._awaited.clear()
             self._changed.notify_all()
             if self._users == 0:
-                self._sock.close()
+                self._stream.close()
                 return
             try:
-                self._sock.shutdown(socket.SHUT_RDWR)  # wakes threads in poll
+                self._stream.shutdown()  # wakes threads in poll
             except OSError:
                 return  # the peer was faster: they are awake
 
@@ -237,7 +244,7 @@ class Connection:
     def _send_all(self, rest: memoryview, deadline: float) -> None:
         while rest:
             try:
-                sent = self._sock.send(rest)
+                sent = self._stream.send(rest)
             except BlockingIOError:
                 self._wait_until_writable(deadline)
             else:
@@ -301,7 +308,7 @@ class Connection:
     def _receive(self) -> None:
         """Take what has arrived and hand it out; only the reader does this."""
         try:
-            received = self._receiver.receive(self._sock)
+            received = self._receiver.receive(self._stream)
         except BlockingIOError:
             return
         if received == 0:
@@ -326,7 +333,7 @@ class Connection:
     def _poll(self, events: int, wait_s: float) -> int:
         """What the socket is ready for; broken counts as readable, for reading tells what is wrong."""
         poll = select.poll()
-        poll.register(self._sock, events)
+        poll.register(self._stream, events)
         ready = poll.poll(min(wait_s * 1_000, _POLL_MAX_MS))
         happened = ready[0][1] if ready else 0
         return happened | select.POLLIN if happened & _BROKEN else happened
@@ -361,7 +368,7 @@ class Connection:
         with self._changed:
             self._users -= 1
             if self._users == 0 and self._failure is not None:
-                self._sock.close()
+                self._stream.close()
 
     def _ended(self) -> ConnectionError:
         is_ours = isinstance(self._failure, ConnectionAbortedError)

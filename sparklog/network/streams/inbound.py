@@ -1,4 +1,4 @@
-"""Reassembly of frames from what a socket delivers.
+"""Reassembly of frames from what a stream delivers.
 
 A frame is a 4-byte big-endian length and that many bytes. The declared length is checked against the limit
 before any memory is taken, and even then memory follows what has really arrived: a peer that declares
@@ -13,11 +13,11 @@ not admitted yet is *held up*: it keeps the few bytes that it has, and must not 
 has been tried again.
 """
 
-import socket
 from collections.abc import Callable
 from typing import Final
 
 from sparklog.model.errors import WireError
+from sparklog.network.streams.byte_stream import ByteSource
 from sparklog.wire.framing import FRAME_PREFIX
 
 RECEIVE_BYTES: Final = 64 * 1024
@@ -73,17 +73,17 @@ class FrameReceiver:
         """The announced size of the frame that is being received, None between frames."""
         return None if self._frame is None else self._frame_bytes
 
-    def receive(self, sock: socket.socket) -> int:
-        """Take what the kernel has, up to one turn's worth; 0 means that the peer has closed its side.
+    def receive(self, source: ByteSource) -> int:
+        """Take what has arrived, up to one turn's worth; 0 means that the peer has closed its side.
 
-        Raises BlockingIOError when a non-blocking socket has nothing at all.
+        Raises BlockingIOError when nothing at all has arrived.
         """
         if self._frame is None:
-            chunk = sock.recv(RECEIVE_BYTES)
+            chunk = source.recv(RECEIVE_BYTES)
             self._unread = self._unread[self._position :] + chunk if self.has_unread else chunk
             self._position = 0
             return len(chunk)
-        return self._receive_rest(sock, self._frame)
+        return self._receive_rest(source, self._frame)
 
     def next_frame(self) -> memoryview | None:
         """The next whole frame without its prefix, writable and owned by the caller; None if incomplete.
@@ -121,7 +121,7 @@ class FrameReceiver:
             self._position = end
         return True
 
-    def _receive_rest(self, sock: socket.socket, frame: bytearray) -> int:
+    def _receive_rest(self, source: ByteSource, frame: bytearray) -> int:
         received = 0
         while self._filled < self._frame_bytes and received < TURN_BYTES:
             if self._filled == len(frame):
@@ -129,9 +129,9 @@ class FrameReceiver:
                 frame += _ZEROS[: min(self._frame_bytes - self._filled, ahead)]
             room = len(frame) - self._filled
             with memoryview(frame) as whole, whole[self._filled :] as free:
-                count = sock.recv_into(free)
+                count = source.recv_into(free)
             self._filled += count
             received += count
-            if count < room:  # the kernel has no more for now (or the peer has closed: seen at the next turn)
+            if count < room:  # no more has arrived (or the peer has closed: seen at the next turn)
                 break
         return received

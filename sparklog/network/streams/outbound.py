@@ -1,26 +1,23 @@
-"""Writing a list of parts to a socket that takes only some of it at a time.
+"""Writing a list of parts to a stream that takes only some of it at a time.
 
-Consecutive bytes go out in one ``sendmsg``; a slice of a file goes by ``sendfile``, from the page cache to
-the socket without passing through this process. The socket is non-blocking: when it is full, the position
-is kept and the rest is written when the selector says so.
+Consecutive bytes go out in one ``sendmsg``. A slice of a file goes to a plain stream by ``sendfile``, from
+the page cache to the socket without passing through this process; for TLS it is read in pieces. The stream
+does not block: when it is full, the position is kept, and the rest is written when the selector says so.
 """
 
-import os
 import socket
 from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
 from sparklog.model.parts import FileSlice, Part, part_length
+from sparklog.network.streams.byte_stream import ByteStream
 
 _BUFFERS_MAX: Final = 64
 """Buffers in one sendmsg; the kernel's limit is 1,024, and more than a few dozen gain nothing."""
 
 _MORE_FOLLOWS: Final[int] = getattr(socket, "MSG_MORE", 0)
 """Linux: hold back the last, incomplete packet, because a file's bytes follow at once."""
-
-_SENDFILE_BYTES_MAX: Final = 0x7FFFF000
-"""What Linux transfers at most in one call."""
 
 
 class OutboundParts:
@@ -32,26 +29,26 @@ class OutboundParts:
         self._parts = deque(part for part in parts if part_length(part) > 0)
         self.sent_bytes = 0
 
-    def write(self, sock: socket.socket, turn_bytes: int) -> bool:
-        """Write until the socket is full, all is written, or about ``turn_bytes`` have gone.
+    def write(self, stream: ByteStream, turn_bytes: int) -> bool:
+        """Write until the stream is full, all is written, or about ``turn_bytes`` have gone.
 
-        Returns whether all is written. Raises OSError when the peer is gone or a file ended before its slice.
+        Returns whether the kernel has all of it. Raises OSError when the peer is gone or a file ended before
+        its slice.
         """
         stop_at = self.sent_bytes + turn_bytes
         try:
             while self._parts and self.sent_bytes < stop_at:
                 first = self._parts[0]
                 if isinstance(first, FileSlice):
-                    self._send_slice(sock, first, stop_at - self.sent_bytes)
-                elif not self._send_bytes(sock):
+                    self._send_slice(stream, first, stop_at - self.sent_bytes)
+                elif not self._send_bytes(stream):
                     return False
         except BlockingIOError:
             return False
-        return not self._parts
+        return not self._parts and (not stream.unsent_bytes or stream.flush())
 
-    def _send_slice(self, sock: socket.socket, part: FileSlice, bytes_max: int) -> None:
-        count = min(part.length, max(bytes_max, 1), _SENDFILE_BYTES_MAX)
-        sent = os.sendfile(sock.fileno(), part.file.fileno(), part.position, count)
+    def _send_slice(self, stream: ByteStream, part: FileSlice, bytes_max: int) -> None:
+        sent = stream.send_slice(part, max(bytes_max, 1))
         if sent == 0:
             raise OSError(f"{part.file} ended {part.length} bytes before a slice of it that was being sent")
         self.sent_bytes += sent
@@ -60,8 +57,8 @@ class OutboundParts:
         else:
             self._parts[0] = FileSlice(part.file, part.position + sent, part.length - sent)
 
-    def _send_bytes(self, sock: socket.socket) -> bool:
-        """Write the leading run of bytes in one call; False if the socket did not take all of it."""
+    def _send_bytes(self, stream: ByteStream) -> bool:
+        """Write the leading run of bytes in one call; False if the stream did not take all of it."""
         buffers: list[bytes | memoryview] = []
         flags = 0
         for part in self._parts:
@@ -71,7 +68,7 @@ class OutboundParts:
             if len(buffers) == _BUFFERS_MAX:
                 break
             buffers.append(part)
-        sent = sock.sendmsg(buffers, (), flags) if len(buffers) > 1 else sock.send(buffers[0], flags)
+        sent = stream.sendmsg(buffers, (), flags) if len(buffers) > 1 else stream.send(buffers[0], flags)
         self.sent_bytes += sent
         return self._forget(sent)
 

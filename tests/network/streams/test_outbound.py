@@ -4,6 +4,7 @@ import socket
 import pytest
 
 from sparklog.model.parts import FileSlice, read_parts
+from sparklog.network.streams.byte_stream import PlainStream
 from sparklog.network.streams.outbound import OutboundParts
 
 
@@ -18,7 +19,7 @@ def pair(cleanups):
 
 def write_all(parts, ours, theirs, turn_bytes=1 << 30):
     outbound, received, blocked = OutboundParts(parts), bytearray(), 0
-    while not outbound.write(ours, turn_bytes):
+    while not outbound.write(PlainStream(ours), turn_bytes):
         blocked += 1
         received += theirs.recv(1 << 16)
     ours.shutdown(socket.SHUT_WR)
@@ -55,18 +56,18 @@ def test_a_turn_ends_although_the_socket_would_take_more(pair, make_slice):
 
 
 def test_nothing_to_write_is_written_at_once(pair):
-    assert OutboundParts([]).write(pair[0], 1)
-    assert OutboundParts([b"", FileSlice(None, 0, 0)]).write(pair[0], 1)
+    assert OutboundParts([]).write(PlainStream(pair[0]), 1)
+    assert OutboundParts([b"", FileSlice(None, 0, 0)]).write(PlainStream(pair[0]), 1)
 
 
 def test_a_file_that_ends_before_its_slice_is_an_error(pair, make_slice):
     part = make_slice(b"short", position=0, length=50)
     with pytest.raises(OSError, match="ended 45 bytes before"):
-        OutboundParts([part]).write(pair[0], 1_000)
+        OutboundParts([part]).write(PlainStream(pair[0]), 1_000)
 
 
 def test_a_peer_that_is_gone_is_an_error(pair):
     ours, theirs = pair
     theirs.close()
     with pytest.raises(OSError, match="Broken pipe"):
-        OutboundParts([b"late"]).write(ours, 1_000)
+        OutboundParts([b"late"]).write(PlainStream(ours), 1_000)
