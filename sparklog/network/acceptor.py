@@ -12,10 +12,13 @@ import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sparklog.model.cluster_facts import host_port
 from sparklog.network.waker import Waker
+
+if TYPE_CHECKING:
+    from sparklog.network.tls.sides import TlsServer
 
 logger: Final = logging.getLogger(__name__)
 
@@ -35,6 +38,8 @@ class Listener:
     host: str
     port: int
     name: str = "PLAINTEXT"
+    tls: "TlsServer | None" = None
+    """None for connections in the clear."""
 
 
 def bind(listener: Listener) -> socket.socket:

@@ -61,6 +61,11 @@ class ConnectionCount:
             self._refusals.note(address, why, self._clock.monotonic_ms())
         return False
 
+    def note_refusal(self, address: str, why: str) -> None:
+        """Have the log say that a connection from ``address``, which is counted, was refused later."""
+        with self._guard:
+            self._refusals.note(address, why, self._clock.monotonic_ms())
+
     def report_refusals(self) -> float | None:
         """Log the refusals that are due; returns the seconds until others are, None if none wait."""
         with self._guard:

@@ -250,6 +250,7 @@ class Processor:
         try:
             count = channel.receiver.receive(channel.stream)
         except BlockingIOError:
+            self._watch_for_request(channel)
             return
         except OSError as error:
             logger.debug("%s broke: %s", channel, error)

@@ -4,6 +4,8 @@
                                   ^                                                   |
                                   +------------- what the socket did not take --------+
 
+A connection to a listener with TLS goes to its processor after its handshake (``handshakes``).
+
 A request is read by a processor, waits in the queue, and is given to ``handle`` on one of the handler threads
 as an ``Exchange``. A short one that finds nothing else waiting is worked on by its processor (``in_place``),
 which saves the hop. A request may be answered right there or, when it is parked, later by whichever thread
@@ -21,8 +23,9 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import count
 from time import perf_counter_ns
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
+from sparklog.core.security.requester import ANONYMOUS
 from sparklog.model.time import Clock, MonotonicMs
 from sparklog.network.acceptor import Acceptor, Listener, bind
 from sparklog.network.channel import Channel
@@ -35,7 +38,10 @@ from sparklog.network.processor import Processor
 from sparklog.network.reply_order import BeginsBeside, never_beside
 from sparklog.network.request_queue import RequestQueue
 from sparklog.network.request_statistics import RequestStatistics
-from sparklog.network.streams.byte_stream import PlainStream
+from sparklog.network.streams.byte_stream import ByteStream, PlainStream
+
+if TYPE_CHECKING:
+    from sparklog.network.handshakes import Handshakes
 
 logger: Final = logging.getLogger(__name__)
 
@@ -44,6 +50,7 @@ HANDLERS_DEFAULT: Final = 2
 QUEUE_MAX_DEFAULT: Final = 500
 FRAME_BYTES_MAX_DEFAULT: Final = 100 * 1024 * 1024
 IDLE_MS_DEFAULT: Final = 600_000
+HANDSHAKE_MS_DEFAULT: Final = 10_000
 STOP_TIMEOUT_MS_DEFAULT: Final = 10_000
 
 
@@ -62,6 +69,7 @@ class Reactor:
         frames_bytes_max: int | None = None,
         connection_limits: Callable[[], ConnectionLimits] = ConnectionLimits,
         idle_ms: int = IDLE_MS_DEFAULT,
+        handshake_ms: int = HANDSHAKE_MS_DEFAULT,
         begins_beside: BeginsBeside = never_beside,
         works_in_place: WorksInPlace = never_in_place,
         statistics: RequestStatistics | None = None,
@@ -70,6 +78,7 @@ class Reactor:
     ) -> None:
         """``frame_bytes_max``: of one request. ``frames_bytes_max``: of all that are read and not handled.
         ``connection_limits``: called for every new connection. ``idle_ms``: negative for no limit.
+        ``handshake_ms``: how long one of TLS may take.
         ``begins_beside``: see ``reply_order``. ``works_in_place``: see ``in_place``.
         """
         if processors < 1 or handlers < 1:
@@ -80,6 +89,7 @@ class Reactor:
         self._frame_bytes_max = frame_bytes_max
         self._budget = None if frames_bytes_max is None else FrameBudget(frames_bytes_max)
         self._idle_ms = idle_ms
+        self._handshake_ms = handshake_ms
         self._clock: Clock = clock or SystemClock()
         self._begins_beside = begins_beside
         self._works_in_place = works_in_place
@@ -90,6 +100,7 @@ class Reactor:
         """What each handler works on."""
         self._acceptors: list[Acceptor] = []
         self._processors: list[Processor] = []
+        self._handshakes: Handshakes | None = None
         self._handlers = [
             threading.Thread(
                 target=self._run_handler, args=(number,), name=f"{name}-handler-{number}", daemon=True
@@ -152,6 +163,9 @@ class Reactor:
             sockets = self._bind_all()
             self._state = "started"
             self._processors = [self._new_processor(number) for number in range(self._processors_wanted)]
+            if any(listener.tls is not None for listener in self._listeners):
+                self._handshakes = self._new_handshakes()
+                self._handshakes.start()
             self._acceptors = [
                 self._new_acceptor(listener, sock)
                 for listener, sock in zip(self._listeners, sockets, strict=True)
@@ -190,6 +204,8 @@ class Reactor:
     def _stop_all(self, timeout_ms: int) -> None:
         for acceptor in self._acceptors:
             acceptor.stop()
+        if self._handshakes is not None:
+            self._handshakes.stop()
         self._connections.close()
         self._requests.close(len(self._handlers))
         self._join(self._handlers, timeout_ms)
@@ -227,7 +243,12 @@ class Reactor:
 
     def _new_acceptor(self, listener: Listener, sock: socket.socket) -> Acceptor:
         def welcome(accepted: socket.socket, client_host: str) -> None:
-            self._welcome(accepted, client_host, listener.name)
+            if not self._connections.enter(client_host):
+                accepted.close()
+            elif self._handshakes is not None and listener.tls is not None:
+                self._handshakes.adopt(accepted, client_host, listener)
+            else:
+                self._welcome(PlainStream(accepted), client_host, listener, ANONYMOUS)
 
         return Acceptor(
             listener,
@@ -235,6 +256,19 @@ class Reactor:
             name=f"{self._name}-acceptor-{listener.name}",
             welcome=welcome,
             upkeep=self._connections.report_refusals,
+        )
+
+    def _new_handshakes(self) -> "Handshakes":
+        # OpenSSL is imported by servers that use TLS alone.
+        from sparklog.network.handshakes import Handshakes
+
+        return Handshakes(
+            name=f"{self._name}-handshakes",
+            handshake_ms=self._handshake_ms,
+            clock=self._clock,
+            welcome=self._welcome,
+            on_refused=self._connections.note_refusal,
+            on_closed=self._connections.leave,
         )
 
     def _join(self, workers: Sequence[threading.Thread], timeout_ms: int) -> None:
@@ -246,20 +280,18 @@ class Reactor:
             if thread.is_alive():
                 logger.error("%s did not end within %d ms and is left behind", thread.name, timeout_ms)
 
-    # On an acceptor's thread
+    # On an acceptor's thread, or that of the handshakes
 
-    def _welcome(self, sock: socket.socket, client_host: str, listener: str) -> None:
-        if not self._connections.enter(client_host):
-            sock.close()
-            return
+    def _welcome(self, stream: ByteStream, client_host: str, listener: Listener, principal: str) -> None:
         connection_id = next(self._connection_ids)
         processor = self._processors[connection_id % len(self._processors)]
         processor.adopt(
             Channel(
-                PlainStream(sock),
+                stream,
                 connection_id=connection_id,
                 client_host=client_host,
-                listener=listener,
+                listener=listener.name,
+                principal=principal,
                 frame_bytes_max=self._frame_bytes_max,
                 clock=self._clock,
                 owner=processor,

@@ -12,6 +12,7 @@ from sparklog.network.acceptor import Listener
 from sparklog.network.reactor import Reactor
 from tests.network.frames import SIZE, frame
 from tests.network.held_handlers import Gate
+from tests.network.tls_sides import ClientSide, ServerSide
 from tests.waiting import until
 
 PATIENCE_S = 60
@@ -20,13 +21,16 @@ PATIENCE_S = 60
 class RawClient:
     """A socket that speaks frames, and as much nonsense as a test wants."""
 
-    def __init__(self, port, receive_buffer=None):
+    def __init__(self, port, receive_buffer=None, tls=None):
         self.sock = socket.socket()
         if receive_buffer is not None:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.sock.settimeout(PATIENCE_S)
         try:
+            self.unread = b""
             self.sock.connect(("127.0.0.1", port))
+            if tls is not None:
+                self.sock = tls.context().wrap_socket(self.sock, server_hostname="127.0.0.1")
         except OSError:
             self.sock.close()
             raise
@@ -38,7 +42,8 @@ class RawClient:
         self.sock.sendall(data)
 
     def read_exactly(self, count):
-        data = bytearray()
+        data = bytearray(self.unread)
+        self.unread = b""
         while len(data) < count:
             chunk = self.sock.recv(min(count - len(data), 1 << 20))
             if not chunk:
@@ -63,7 +68,8 @@ class RawClient:
     def has_answer_within(self, seconds):
         self.sock.settimeout(seconds)
         try:
-            return self.sock.recv(1, socket.MSG_PEEK) != b""
+            self.unread += self.sock.recv(1)
+            return self.unread != b""
         except TimeoutError:
             return False
         finally:
@@ -127,12 +133,26 @@ def cleanups():
     return Cleanups()
 
 
+def pytest_generate_tests(metafunc):
+    """Modules that set ``IS_OVER_BOTH`` run their tests of connections in the clear and over TLS."""
+    if "transport" in metafunc.fixturenames and getattr(metafunc.module, "IS_OVER_BOTH", False):
+        metafunc.parametrize("transport", ["plain", "tls"])
+
+
 @pytest.fixture
-def start_reactor(cleanups):
+def transport():
+    """What reactors and raw clients speak."""
+    return os.environ.get("TRANSPORT", "plain")
+
+
+@pytest.fixture
+def start_reactor(cleanups, transport):
     """Starts a reactor on a free port of the loopback; it is stopped at the end."""
 
-    def start(handle=echo, *, listeners=1, **settings):
-        reactor = Reactor([Listener("127.0.0.1", 0, f"L{n}") for n in range(listeners)], handle, **settings)
+    def start(handle=echo, *, listeners=1, tls=None, **settings):
+        side = ServerSide() if tls is None and transport == "tls" else tls
+        addresses = [Listener("127.0.0.1", 0, f"L{n}", side) for n in range(listeners)]
+        reactor = Reactor(addresses, handle, **settings)
         reactor.start()
         cleanups.actions.append(reactor.stop)
         return reactor
@@ -141,10 +161,12 @@ def start_reactor(cleanups):
 
 
 @pytest.fixture
-def connect(cleanups):
+def connect(cleanups, transport):
     """Opens raw clients to a reactor or a port."""
 
     def open_client(target, **options):
+        if transport == "tls":
+            options.setdefault("tls", ClientSide())
         client = RawClient(target if isinstance(target, int) else target.ports[0], **options)
         cleanups.actions.append(client.close)
         return client

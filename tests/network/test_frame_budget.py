@@ -9,6 +9,8 @@ from tests.network.frames import SIZE, frame
 from tests.network.held_handlers import Parking
 from tests.waiting import until
 
+IS_OVER_BOTH = True
+
 
 def test_a_budget_without_bytes_is_refused():
     with pytest.raises(ValueError, match="a budget of 0 bytes"):

@@ -10,6 +10,8 @@ from tests.network.frames import frame
 from tests.network.held_handlers import Parking
 from tests.waiting import until
 
+IS_OVER_BOTH = True
+
 LARGE = b"x" * (16 * 1024 * 1024)
 """More than the buffers of a socket hold."""
 

@@ -11,6 +11,8 @@ from sparklog.network.reply_order import REQUEST_BYTES_MAX, REQUESTS_MAX
 from tests.network.frames import frame
 from tests.waiting import until
 
+IS_OVER_BOTH = True
+
 PRODUCE = b"\x00\x00"
 OTHER = b"\x00\x03"
 

@@ -12,7 +12,6 @@ last thread that uses the socket, because its number could otherwise be given to
 """
 
 import select
-import socket
 import struct
 import threading
 import time
@@ -20,16 +19,21 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from sparklog import __version__
 from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
+from sparklog.network.dialing.dial import dial
+from sparklog.network.dialing.tls_refused import TlsRefused
 from sparklog.network.streams.byte_stream import ByteStream, PlainStream
 from sparklog.network.streams.inbound import FrameReceiver
 from sparklog.wire.codec import Message, decode_response, encode_request
 from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from sparklog.wire.versions import INTERNAL_VERSIONS, KNOWN_VERSIONS
+
+if TYPE_CHECKING:
+    from sparklog.network.tls.sides import TlsClient
 
 ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
 """The largest answer that is accepted; memory follows what arrives."""
@@ -44,17 +48,6 @@ _SEND_SLICE_S: Final = 0.05
 """How long a sender looks only at its own half before it asks again whether somebody reads."""
 
 _BROKEN: Final = select.POLLERR | select.POLLHUP | select.POLLNVAL
-
-
-def is_refused(host: str, port: int, timeout_ms: int) -> bool:
-    """Whether ``host`` refuses connections to ``port``: nobody listens there. False if it does not answer."""
-    try:
-        socket.create_connection((host, port), timeout_ms / 1_000).close()
-    except ConnectionRefusedError:
-        return True
-    except (OSError, UnicodeError):
-        return False
-    return False
 
 
 class Pending:
@@ -108,26 +101,20 @@ class Connection:
 
     @classmethod
     def open(
-        cls, host: str, port: int, *, client_id: str, timeout_ms: int, frame_bytes_max: int = ANSWER_BYTES_MAX
+        cls,
+        host: str,
+        port: int,
+        *,
+        client_id: str,
+        timeout_ms: int,
+        frame_bytes_max: int = ANSWER_BYTES_MAX,
+        tls: "TlsClient | None" = None,
     ) -> Self:
-        """Connect, or raise ConnectionError with the address, ConnectionRefusedError if nobody listens there.
-
-        ``timeout_ms`` also bounds each later send.
-        """
-        peer = host_port(host, port)
-        try:
-            sock = socket.create_connection((host, port), timeout_ms / 1_000)
-        except UnicodeError as error:
-            raise ConnectionError(f"cannot connect: {host!r} cannot be a host name: {error}") from error
-        except OSError as error:
-            kind = ConnectionRefusedError if isinstance(error, ConnectionRefusedError) else ConnectionError
-            raise kind(f"cannot connect to {peer}: {error}") from error
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        """Connect, or raise as ``dial`` does. ``timeout_ms`` also bounds each later send."""
+        stream = dial(host, port, timeout_ms=timeout_ms, tls=tls)
         return cls(
-            PlainStream(sock),
-            peer,
+            stream,
+            host_port(host, port),
             client_id=client_id,
             timeout_ms=timeout_ms,
             frame_bytes_max=frame_bytes_max,
@@ -140,10 +127,22 @@ class Connection:
 
     def has_peer_left(self) -> bool:
         """Whether the peer has ended the connection while nothing was awaited, as peers do with idle ones."""
-        with self._changed:  # no call can start meanwhile
+        with self._changed:
             if self._failure is not None:
                 return True
-            return not self._awaited and bool(self._poll(select.POLLIN, 0.0))
+            if self._awaited or self._is_reader_there:
+                return False
+            self._is_reader_there = True
+        try:
+            with self._socket_use():
+                # What is readable may be for TLS alone: a server sends tickets after the handshake.
+                if self._poll(select.POLLIN, 0.0):
+                    self._receive()
+        except (OSError, WireError) as error:
+            self.fail(error)
+        finally:
+            self._give_reader_role_back()
+        return not self.is_open
 
     def call(self, message: Message, *, version: int | None = None, timeout_ms: int) -> Any:
         """Send ``message`` and wait for its answer; without a version, the latest that both sides have."""
@@ -249,6 +248,8 @@ class Connection:
                 self._wait_until_writable(deadline)
             else:
                 rest = rest[sent:]
+        while self._stream.unsent_bytes and not self._stream.flush():
+            self._wait_until_writable(deadline)
 
     def _wait_until_writable(self, deadline: float) -> None:
         wait_s = deadline - time.monotonic()
@@ -312,9 +313,16 @@ class Connection:
         except BlockingIOError:
             return
         if received == 0:
-            raise ConnectionResetError(f"{self.peer} closed the connection")
+            raise ConnectionResetError(f"{self.peer} closed the connection{self._hint()}")
         while (frame := self._receiver.next_frame()) is not None:
             self._hand_out(frame)
+
+    def _hint(self) -> str:
+        """The likely reason if the peer has answered nothing at all."""
+        is_first = bool(self._awaited) and self._awaited[0].correlation_id == 0
+        if not is_first or not isinstance(self._stream, PlainStream):
+            return ""
+        return " before its first answer (if this is a port with TLS, set security.protocol=SSL)"
 
     def _hand_out(self, frame: memoryview) -> None:
         if len(frame) < _CORRELATION_ID.size:
@@ -331,7 +339,9 @@ class Connection:
             self._changed.notify_all()
 
     def _poll(self, events: int, wait_s: float) -> int:
-        """What the socket is ready for; broken counts as readable, for reading tells what is wrong."""
+        """What the stream is ready for; broken counts as readable, for reading tells what is wrong."""
+        if events & select.POLLIN and self._stream.has_pending:
+            return select.POLLIN
         poll = select.poll()
         poll.register(self._stream, events)
         ready = poll.poll(min(wait_s * 1_000, _POLL_MAX_MS))
@@ -371,8 +381,9 @@ class Connection:
                 self._stream.close()
 
     def _ended(self) -> ConnectionError:
-        is_ours = isinstance(self._failure, ConnectionAbortedError)
-        kind = ConnectionAbortedError if is_ours else ConnectionError
+        kind: type[ConnectionError] = ConnectionError
+        if isinstance(self._failure, ConnectionAbortedError | TlsRefused):
+            kind = type(self._failure)
         error = kind(f"connection to {self.peer} has ended: {self._failure}")
         error.__cause__ = self._failure
         return error

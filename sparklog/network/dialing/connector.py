@@ -3,13 +3,20 @@
 All that opens connections to brokers or to the controller gets a connector, and opens them by nothing else.
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sparklog.network.dialing.connection import ANSWER_BYTES_MAX, Connection
+
+if TYPE_CHECKING:
+    from sparklog.network.tls.sides import TlsClient
 
 
 class Connector:
     """For any thread."""
+
+    def __init__(self, tls: "TlsClient | None" = None) -> None:
+        """``tls``: the context for each connection; None dials in the clear."""
+        self._tls = tls
 
     def open(
         self,
@@ -22,7 +29,12 @@ class Connector:
     ) -> Connection:
         """Connect; raises as ``Connection.open`` does."""
         return Connection.open(
-            host, port, client_id=client_id, timeout_ms=timeout_ms, frame_bytes_max=frame_bytes_max
+            host,
+            port,
+            client_id=client_id,
+            timeout_ms=timeout_ms,
+            frame_bytes_max=frame_bytes_max,
+            tls=self._tls,
         )
 
 

@@ -5,8 +5,9 @@ from typing import Any, Final
 
 from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
-from sparklog.network.dialing.connection import Connection, is_refused
+from sparklog.network.dialing.connection import Connection
 from sparklog.network.dialing.connector import IN_THE_CLEAR, Connector
+from sparklog.network.dialing.dial import is_refused
 
 CONNECT_TIMEOUT_MS: Final = 10_000
 

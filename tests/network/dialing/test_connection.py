@@ -2,6 +2,7 @@
 
 import logging
 import os
+import queue
 import socket
 import struct
 import threading
@@ -24,6 +25,7 @@ from sparklog.wire.messages.discovery.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
 )
+from tests.network.tls_sides import ClientSide, ServerSide
 from tests.waiting import until
 
 SIZE = struct.Struct(">i")
@@ -61,10 +63,15 @@ class Broker:
         return [ApiVersion(api_key=key, min_version=low, max_version=high) for key, low, high in self.served]
 
 
+IS_OVER_BOTH = True
+
+
 @pytest.fixture
-def open_connection(cleanups):
+def open_connection(cleanups, transport):
     def open_to(target, timeout_ms=20_000, **options):
         port = target if isinstance(target, int) else target.ports[0]
+        if transport == "tls":
+            options["tls"] = ClientSide()
         connection = Connection.open("127.0.0.1", port, client_id="test", timeout_ms=timeout_ms, **options)
         cleanups.actions.append(connection.close)
         return connection
@@ -73,21 +80,26 @@ def open_connection(cleanups):
 
 
 @pytest.fixture
-def peer(cleanups):
+def peer(cleanups, transport):
     """A listening socket whose test plays the broker by hand: ``peer.accept()``."""
     server = socket.create_server(("127.0.0.1", 0))
     server.settimeout(20)
-    accepted = []
+    accepted, arrived = [], queue.Queue()
 
-    def accept():
+    def accept_one():
         sock = server.accept()[0]
         sock.settimeout(20)
+        if transport == "tls":
+            sock = ServerSide().context().wrap_socket(sock, server_side=True)
         accepted.append(sock)
-        return sock
+        arrived.put(sock)
 
+    thread = threading.Thread(target=accept_one)  # a client waits for its handshake
+    thread.start()
     server_port = server.getsockname()[1]
     cleanups.actions.append(lambda: [sock.close() for sock in (server, *accepted)])
-    return type("Peer", (), {"port": server_port, "accept": staticmethod(accept)})
+    cleanups.actions.append(thread.join)
+    return type("Peer", (), {"port": server_port, "accept": lambda: arrived.get(timeout=20)})
 
 
 def answer_to(request_frame, message=None, version=9):
