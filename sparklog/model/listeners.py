@@ -7,7 +7,7 @@ addresses of the listener by which it connected, because it can reach these.
                                      is assigned at the broker's start (``--port``), else any free port
     advertised.listeners             the addresses for clients and other brokers; listeners may be left out.
                                      An empty host means the broker's own, port 0 the port listened on
-    listener.security.protocol.map   the security protocol of each name; only PLAINTEXT is served yet
+    listener.security.protocol.map   the security protocol of each name: PLAINTEXT, or SSL, which is TLS
     inter.broker.listener.name       the listener of the brokers and of the controller
 
 Without ``listeners`` a broker has the one listener ``PLAINTEXT``.
@@ -35,6 +35,9 @@ DEFAULT_PROTOCOL_MAP: Final = ",".join(f"{protocol.name}:{protocol.name}" for pr
 
 PORT_MAX: Final = 65_535
 
+_SERVED: Final = (SecurityProtocol.PLAINTEXT, SecurityProtocol.SSL)
+_SERVED_NAMES: Final = " and ".join(protocol.name for protocol in _SERVED)
+
 _LISTENER: Final = re.compile(r"([\w.-]+)://(?:\[([0-9a-fA-F:.%]+)\]|([\w.%-]*)):(\d{1,5})")
 
 
@@ -45,6 +48,10 @@ class Listeners:
     bound: Mapping[str, Endpoint]
     advertised: Mapping[str, Endpoint]
     inter_broker: str
+
+    def with_tls(self) -> tuple[str, ...]:
+        """The listeners that speak TLS."""
+        return tuple(n for n, one in self.bound.items() if one.security_protocol is SecurityProtocol.SSL)
 
     @property
     def first(self) -> str:
@@ -138,10 +145,10 @@ def _checked_protocol(
             f"{setting}={text!r}: listener {name} has no security protocol; "
             f"add {name}:PLAINTEXT to {PROTOCOL_MAP}"
         )
-    if protocol is not SecurityProtocol.PLAINTEXT:
+    if protocol not in _SERVED:
         raise ConfigError(
-            f"{setting}={text!r}: listener {name} asks for {protocol.name}, but only PLAINTEXT is served "
-            f"yet; map it to PLAINTEXT in {PROTOCOL_MAP}, inside a network that you trust"
+            f"{setting}={text!r}: listener {name} asks for {protocol.name}, but only {_SERVED_NAMES} are "
+            f"served yet; map it to SSL in {PROTOCOL_MAP}, and know clients by their certificates"
         )
     return protocol
 
@@ -193,9 +200,10 @@ def _inter_broker(given: Mapping[str, str]) -> str:
         )
     if not protocol:
         return name or DEFAULT_LISTENER
-    if _protocol(INTER_BROKER_PROTOCOL, protocol, protocol) is not SecurityProtocol.PLAINTEXT:
+    found = _protocol(INTER_BROKER_PROTOCOL, protocol, protocol)
+    if found not in _SERVED:
         raise ConfigError(
-            f"{INTER_BROKER_PROTOCOL}={protocol}: brokers talk to each other only in PLAINTEXT yet; leave it "
-            "out, inside a network that you trust"
+            f"{INTER_BROKER_PROTOCOL}={protocol}: brokers talk to each other only by {_SERVED_NAMES} yet; "
+            "write SSL"
         )
-    return DEFAULT_LISTENER
+    return found.name

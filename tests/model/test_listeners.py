@@ -56,6 +56,15 @@ def test_names_are_upper_case_and_addresses_may_be_ipv6() -> None:
     assert endpoint.security_protocol is SecurityProtocol.PLAINTEXT
 
 
+def test_listeners_that_speak_tls_are_known_by_their_protocol() -> None:
+    settings = {"listeners": "PLAINTEXT://:1,OUTSIDE://:2,SSL://:3", "security.inter.broker.protocol": "SSL",
+                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OUTSIDE:SSL,SSL:SSL",
+                "ssl.keystore.location": "/k"}  # fmt: skip
+    assert (of(settings).with_tls(), of(settings).inter_broker) == (("OUTSIDE", "SSL"), "SSL")
+    assert of(settings).bound["OUTSIDE"].security_protocol is SecurityProtocol.SSL
+    assert list(listeners().with_tls()) == []
+
+
 def test_two_listeners_share_a_port_only_as_ipv4_and_ipv6() -> None:
     both = {"listeners": "PLAINTEXT://127.0.0.1:9092,SIX://[::1]:9092",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SIX:PLAINTEXT"}  # fmt: skip
@@ -77,7 +86,9 @@ def test_the_brokers_listener_is_chosen_by_its_name_or_by_its_protocol() -> None
         ({"listeners": "PLAINTEXT://h:65536"}, "port 65536 does not exist; the last one is 65535"),
         ({"listeners": "PLAINTEXT://:1,plaintext://:2"}, "two listeners are called PLAINTEXT; rename one"),
         ({"listeners": "PLAINTEXT://:1,INSIDE://:2"}, "add INSIDE:PLAINTEXT to listener.security.prot"),
-        ({"listeners": "PLAINTEXT://:1,SSL://:2"}, "listener SSL asks for SSL, but only PLAINTEXT is"),
+        ({"listeners": "SASL_SSL://:2"}, "SASL_SSL asks for SASL_SSL, but only PLAINTEXT and SSL are"),
+        ({"listeners": "SSL://:2"}, "inter.broker.listener.name=PLAINTEXT: brokers talk to each"),
+        ({"listeners": "PLAINTEXT://:1,SSL://:2"}, "listener SSL speaks TLS and has no certificate"),
         ({"listeners": "PLAINTEXT://0.0.0.0:9092"}, "set advertised.listeners=PLAINTEXT://HOST:9092"),
         ({"advertised.listeners": "PLAINTEXT://0.0.0.0:9092"}, "would be advertised at 0.0.0.0"),
         ({"listeners": "PLAINTEXT://[0:0:0:0:0:0:0:0]:9092"}, "would be advertised at 0:0:0:0:0:0:0:0"),
@@ -92,8 +103,9 @@ def test_the_brokers_listener_is_chosen_by_its_name_or_by_its_protocol() -> None
         ({"listener.security.protocol.map": "PLAINTEXT"}, "is not NAME:PROTOCOL"),
         ({"listener.security.protocol.map": "A:PLAINTEXT,A:SSL"}, "A is named twice"),
         ({"listener.security.protocol.map": "A:TLS"}, "'TLS' is no security protocol; there are PLAIN"),
-        ({"listener.security.protocol.map": "PLAINTEXT:SSL"}, "listener PLAINTEXT asks for SSL"),
-        ({"security.inter.broker.protocol": "SASL_SSL"}, "brokers talk to each other only in PLAINTEXT yet"),
+        ({"listener.security.protocol.map": "PLAINTEXT:SASL_SSL"}, "listener PLAINTEXT asks for SASL_SSL"),
+        ({"security.inter.broker.protocol": "SASL_SSL"}, "brokers talk to each other only by PLAINTEXT"),
+        ({"security.inter.broker.protocol": "SSL"}, "inter.broker.listener.name=SSL: brokers talk"),
     ],
 )  # fmt: skip
 def test_settings_that_cannot_work_are_refused(settings: dict[str, str], problem: str) -> None:

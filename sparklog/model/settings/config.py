@@ -7,7 +7,7 @@ safety (``promises``). A name that neither has is refused, with the most similar
 import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from sparklog.model.errors import ConfigError
@@ -18,7 +18,7 @@ from sparklog.model.settings.kafka_names import (
     without_listener,
 )
 from sparklog.model.settings.promises import is_unkept_promise, refuse_unkept_promise, shown
-from sparklog.model.settings.setting import Setting, Value
+from sparklog.model.settings.setting import Setting, Value, render
 from sparklog.model.settings.settings_table import (
     BROKER_NAMES,
     BROKER_SETTINGS,
@@ -27,6 +27,8 @@ from sparklog.model.settings.settings_table import (
     TOPIC_SETTINGS,
 )
 from sparklog.model.settings.synonyms import OTHER_NAMES, names_described_with
+from sparklog.model.settings.tls_checks import check_tls, is_tls_setting
+from sparklog.model.settings.tls_settings import TlsSettings, tls_settings_of_listener
 
 
 def nearest_topic_setting(name: str) -> str | None:
@@ -71,6 +73,8 @@ def _check(
             values[name] = known[name].parse(text)
             if known[name].is_not_yet(values[name]):
                 warnings.append(f"{what} setting {name}={text}: sparklog does not act on this value yet")
+        elif is_tls_setting(name):  # of one listener
+            values[name] = replace(known[without_listener(name)], name=name).parse(text)
         elif without_listener(name) in kafka_names:
             ignored[name] = text
             if is_unkept_promise(name):
@@ -100,8 +104,8 @@ def check_broker_settings(given: Mapping[str, str]) -> Checked:
     for name in _RETENTION_NAMES & checked.values.keys():
         if checked.values[name] == 0:
             raise ConfigError(f"{name}=0: must be -1 (no limit) or at least 1")
-    read_listeners(_of_listeners(checked.values))
-    return checked
+    listeners = read_listeners(_of_listeners(checked.values))
+    return replace(checked, warnings=(*checked.warnings, *check_tls(given, listeners)))
 
 
 def check_dynamic_settings(stored: Mapping[str, str]) -> Checked:
@@ -113,7 +117,7 @@ def check_dynamic_settings(stored: Mapping[str, str]) -> Checked:
     values: dict[str, Value] = {}
     warnings: list[str] = []
     for name, text in stored.items():
-        if name in BROKER_SETTINGS and name not in DYNAMIC_BROKER_SETTINGS:
+        if is_tls_setting(name) or (name in BROKER_SETTINGS and name not in DYNAMIC_BROKER_SETTINGS):
             warnings.append(f"the dynamic setting {name} is ignored: it is read only at start")
             continue
         if name not in BROKER_SETTINGS and not is_unkept_promise(name):
@@ -212,6 +216,10 @@ class BrokerConfig(TypedSettings):
     @property
     def listeners(self) -> Listeners:
         return read_listeners(_of_listeners(self.given))
+
+    def tls(self, listener: str) -> TlsSettings:
+        """The settings of a listener that speaks TLS."""
+        return tls_settings_of_listener({name: render(value) for name, value in self.given.items()}, listener)
 
     def with_dynamic(self, configs: Mapping[str, str]) -> "BrokerConfig":
         """These settings, overridden by those of ``configs`` that ``check_dynamic_settings`` accepts."""

@@ -44,9 +44,9 @@ _UNKEPT: Final = MappingProxyType(
             _TRUSTED,
         ),
         **_unkept(
-            security_defaults.TLS,
-            "sparklog does not serve TLS yet, and would send everything in the clear",
-            _TRUSTED,
+            security_defaults.JAVA_TLS,
+            "sparklog's TLS is that of OpenSSL, and it takes no such choice",
+            _LEAVE_OUT,
         ),
         **_unkept(
             security_defaults.LOGIN,

@@ -15,34 +15,19 @@ def _defaults(lines: str) -> Mapping[str, str]:
     return MappingProxyType({name: default for name, _, default in pairs})
 
 
-TLS: Final = _defaults(
+JAVA_TLS: Final = _defaults(
     """
         security.providers=
         ssl.allow.dn.changes=false
         ssl.allow.san.changes=false
-        ssl.cipher.suites=
-        ssl.client.auth=none
-        ssl.enabled.protocols=TLSv1.2,TLSv1.3
-        ssl.endpoint.identification.algorithm=https
         ssl.engine.factory.class=
-        ssl.key.password=
         ssl.keymanager.algorithm=SunX509
-        ssl.keystore.certificate.chain=
-        ssl.keystore.key=
-        ssl.keystore.location=
-        ssl.keystore.password=
-        ssl.keystore.type=JKS
-        ssl.principal.mapping.rules=DEFAULT
-        ssl.protocol=TLSv1.3
         ssl.provider=
         ssl.secure.random.implementation=
         ssl.trustmanager.algorithm=PKIX
-        ssl.truststore.certificates=
-        ssl.truststore.location=
-        ssl.truststore.password=
-        ssl.truststore.type=JKS
     """
 )
+"""Choices among Java's implementations, and of what AlterConfigs may change."""
 
 LOGIN: Final = _defaults(
     """

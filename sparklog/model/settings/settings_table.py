@@ -12,6 +12,7 @@ from sparklog.model.settings.coordinator_settings import COORDINATOR_SETTINGS
 from sparklog.model.settings.remote_settings import REMOTE_SETTINGS, REMOTE_TOPIC_SETTINGS
 from sparklog.model.settings.setting import INT_MAX, LONG_MAX, Setting
 from sparklog.model.settings.synonyms import OTHER_NAMES
+from sparklog.model.settings.tls_rows import TLS_SETTINGS
 
 
 def _table(*settings: Setting) -> dict[str, Setting]:
@@ -26,7 +27,7 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             "Address of each listener for clients and other brokers, if it differs from where the broker "
             "listens."),
     Setting("listener.security.protocol.map", "string", DEFAULT_PROTOCOL_MAP,
-            "The security protocol of each listener's name; PLAINTEXT is the only one that is served yet."),
+            "The security protocol of each listener's name: PLAINTEXT or SSL (TLS)."),
     Setting("inter.broker.listener.name", "string", "",
             "Listener for traffic among brokers and controller, the same on all brokers; empty for "
             "PLAINTEXT."),
@@ -234,6 +235,7 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     *COORDINATOR_SETTINGS,
     Setting("request.timeout.ms", "int", 30_000, "Longest wait for a controller's answer.", 100, INT_MAX),
     *REMOTE_SETTINGS,
+    *TLS_SETTINGS,
     Setting("metrics.port", "int", -1,
             "Port at which a broker or controller serves metrics over HTTP (docs/metrics.md); 0 takes a free "
             "one, -1 serves none. Sparklog's own.", -1, 65_535),

@@ -8,10 +8,11 @@ from sparklog.model.settings.config import check_broker_settings, check_dynamic_
 from sparklog.model.settings.kafka_names import KAFKA_BROKER_PROPERTIES, is_secret
 from sparklog.model.settings.promises import is_unkept_promise
 from sparklog.model.settings.settings_table import BROKER_SETTINGS
+from sparklog.model.settings.tls_checks import TLS_NAMES
 
 DEFAULTS = {
     **security_defaults.RULES,
-    **security_defaults.TLS,
+    **security_defaults.JAVA_TLS,
     **security_defaults.LOGIN,
     **security_defaults.ZOOKEEPER,
     **security_defaults.STORED_PASSWORDS,
@@ -32,14 +33,9 @@ OF_SECURITY = ("ssl.", "sasl.", "zookeeper.ssl.", "authorizer.", "delegation.tok
         ("allow.everyone.if.no.acl.found", "true", "true", TRUST),
         ("authorizer.zookeeper.url", "zk:2181", "zk:2181", TRUST),
         ("authorizer.zookeeper.ssl.keystore.password", "hush", "[hidden]", TRUST),
-        ("ssl.client.auth", "required", "required", TRUST),
-        ("ssl.client.auth", "requested", "requested", TRUST),
-        ("ssl.keystore.location", "/etc/keys.jks", "/etc/keys.jks", TRUST),
-        ("ssl.keystore.type", "PEM", "PEM", TRUST),
-        ("ssl.keystore.password", "hush", "[hidden]", TRUST),
-        ("ssl.keystore.key", "hush", "[hidden]", TRUST),
-        ("ssl.keystore.certificate.chain", "hush", "[hidden]", TRUST),
-        ("ssl.endpoint.identification.algorithm", "", ": ", TRUST),
+        ("ssl.provider", "BCFIPS", "BCFIPS", "leave it out"),
+        ("ssl.engine.factory.class", "Mine", "Mine", "leave it out"),
+        ("ssl.allow.dn.changes", "true", "true", "leave it out"),
         ("sasl.jaas.config", "hush", "[hidden]", TRUST),
         ("sasl.enabled.mechanisms", "PLAIN", "PLAIN", TRUST),
         ("connections.max.reauth.ms", "60000", "60000", TRUST),
@@ -52,7 +48,7 @@ OF_SECURITY = ("ssl.", "sasl.", "zookeeper.ssl.", "authorizer.", "delegation.tok
         ("max.connection.creation.rate", "10", "10", TRUST),
         ("create.topic.policy.class.name", "Mine", "Mine", TRUST),
         ("delete.topic.enable", "false", "false", TRUST),
-        ("listener.name.external.ssl.client.auth", "required", "required", TRUST),
+        ("listener.name.external.ssl.provider", "BCFIPS", "BCFIPS", "leave it out"),
         ("listener.name.external.sasl.jaas.config", "hush", "[hidden]", TRUST),
         ("listener.name.external.scram-sha-256.sasl.jaas.config", "hush", "[hidden]", TRUST),
         ("listener.name.external.max.connections", "5", "5", "leave it out, or set max.connections"),
@@ -82,7 +78,7 @@ def test_a_promise_has_an_effect_nowhere_and_passes_silently_at_its_default_alon
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("ssl.enabled.protocols", "TLSv1.2, TLSv1.3"),
+        ("ssl.trustmanager.algorithm", "pkix"),
         ("sasl.login.refresh.window.factor", "0.80"),
         ("zookeeper.set.acl", "FALSE"),
         ("listener.name.external.max.connections", "2147483647"),
@@ -92,12 +88,12 @@ def test_a_default_may_be_written_in_several_ways(name: str, value: str) -> None
     assert check_broker_settings({name: value}).warnings == ()
 
 
-def test_each_setting_of_security_that_kafka_has_is_a_promise() -> None:
+def test_each_setting_of_security_that_kafka_has_is_a_promise_or_is_kept() -> None:
     of_security = {
         name for name in KAFKA_BROKER_PROPERTIES if name.startswith(OF_SECURITY) or is_secret(name)
     }
     assert len(of_security) > 90
-    assert [name for name in sorted(of_security) if not is_unkept_promise(name)] == []
+    assert {name for name in of_security if not is_unkept_promise(name)} == TLS_NAMES
     assert set(DEFAULTS) <= KAFKA_BROKER_PROPERTIES
 
 
@@ -115,11 +111,11 @@ def test_what_promises_no_safety_is_warned_of(name: str) -> None:
 
 
 def test_a_promise_that_another_tool_stored_is_left_out_with_a_warning() -> None:
-    stored = {"listener.name.external.ssl.keystore.password": "hush", "background.threads": "3"}
+    stored = {"listener.name.external.sasl.jaas.config": "hush", "background.threads": "3"}
     checked = check_dynamic_settings(stored)
     (warning,) = checked.warnings
     assert warning.startswith(
-        "a dynamic setting is ignored: listener.name.external.ssl.keystore.password=[hidden]: "
+        "a dynamic setting is ignored: listener.name.external.sasl.jaas.config=[hidden]: "
     )
     assert checked.values == {}
 

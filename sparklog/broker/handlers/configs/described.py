@@ -10,7 +10,7 @@ from typing import Final
 from sparklog.broker.handlers.configs.levels import BrokerLevels, Levels, default_of, is_sensitive, type_of
 from sparklog.model.kafka_numbers import ConfigSource
 from sparklog.model.settings.config import BrokerConfig
-from sparklog.model.settings.kafka_names import KAFKA_DYNAMIC_PROPERTIES
+from sparklog.model.settings.kafka_names import KAFKA_DYNAMIC_PROPERTIES, without_listener
 from sparklog.model.settings.setting import Setting, render
 from sparklog.model.settings.settings_table import (
     BROKER_SETTINGS,
@@ -50,6 +50,10 @@ def describe_broker(broker: BrokerLevels) -> Iterator[DescribeConfigsResourceRes
         described = _not_acted_on(name, broker.of(name), read_only=True)
         described.documentation = IDENTITY_SETTINGS[name]
         yield described
+    for name in broker.given_to_listeners():
+        described = _not_acted_on(name, broker.of(name), read_only=True)
+        described.documentation = BROKER_SETTINGS[without_listener(name)].doc
+        yield described
     for name in broker.given_without_effect():
         yield _not_acted_on(name, broker.of(name), read_only=name not in KAFKA_DYNAMIC_PROPERTIES)
 
@@ -84,6 +88,7 @@ def _described(setting: Setting, levels: Levels, value: str | None) -> DescribeC
         is_default=source == ConfigSource.DEFAULT,
         config_source=source,
         synonyms=levels,
+        is_sensitive=is_sensitive(setting.name),
         config_type=type_of(setting.name, setting.kind),
         documentation=setting.doc,
     )

@@ -17,7 +17,12 @@ from typing import Final
 
 from sparklog.model.kafka_numbers import ConfigSource, ConfigType
 from sparklog.model.settings.config import BrokerConfig, DynamicConfigs
-from sparklog.model.settings.kafka_names import KAFKA_BROKER_TYPES, KAFKA_TOPIC_TYPES, is_secret
+from sparklog.model.settings.kafka_names import (
+    KAFKA_BROKER_TYPES,
+    KAFKA_TOPIC_TYPES,
+    is_secret,
+    without_listener,
+)
 from sparklog.model.settings.setting import Kind, Setting, render
 from sparklog.model.settings.settings_table import BROKER_SETTINGS
 from sparklog.model.settings.synonyms import WITHOUT_DEFAULT, names_described_with
@@ -60,10 +65,14 @@ class BrokerLevels:
                 level.value = None
         return levels
 
+    def given_to_listeners(self) -> list[str]:
+        """Names of the settings of single listeners that are in effect."""
+        return sorted(self.at_start.given.keys() - BROKER_SETTINGS.keys())
+
     def given_without_effect(self) -> list[str]:
         """Names of Kafka's settings that were given, and that nothing acts on."""
         given = {*self.at_start.not_acted_on, *self.dynamic.merged}
-        return sorted(given - BROKER_SETTINGS.keys() - self.identity.keys())
+        return sorted(given - BROKER_SETTINGS.keys() - self.at_start.given.keys() - self.identity.keys())
 
     def _by_source(self, names: tuple[str, ...]) -> Iterator[Levels]:
         yield _levels(names, self.dynamic.own, ConfigSource.DYNAMIC_BROKER)
@@ -104,4 +113,5 @@ def is_sensitive(name: str) -> bool:
 
 def type_of(name: str, kind: Kind = "string") -> ConfigType:
     """Kafka's type of a setting of brokers or topics; that of ``kind`` if Kafka has no such setting."""
-    return KAFKA_BROKER_TYPES.get(name) or KAFKA_TOPIC_TYPES.get(name) or _TYPES_OF_OWN_SETTINGS[kind]
+    base = without_listener(name)
+    return KAFKA_BROKER_TYPES.get(base) or KAFKA_TOPIC_TYPES.get(base) or _TYPES_OF_OWN_SETTINGS[kind]

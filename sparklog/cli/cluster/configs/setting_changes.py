@@ -16,6 +16,7 @@ from sparklog.model.settings.config import (
 )
 from sparklog.model.settings.kafka_names import KAFKA_BROKER_PROPERTIES, KAFKA_TOPIC_PROPERTIES
 from sparklog.model.settings.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
+from sparklog.model.settings.tls_checks import refuse_changes_of_security
 
 Change = Mapping[str, str | None]
 """New values by name; None removes the value, so that the next lower level applies."""
@@ -60,6 +61,8 @@ def _shown(value: str, source: str) -> str:
 def changes_of(set_: Iterable[tuple[str, str]], delete: Iterable[str], *, is_topic: bool) -> Change:
     """The changes that the options name; warns of settings without effect. UsageError, ConfigError."""
     given = dict(set_)
+    if not is_topic:
+        refuse_changes_of_security(given)
     checked = check_topic_settings(given) if is_topic else check_broker_settings(given)
     for warning in checked.warnings:
         say(f"warning: {warning}")

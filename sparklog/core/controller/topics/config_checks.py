@@ -27,6 +27,7 @@ from sparklog.model.settings.settings_table import (
     CLUSTER_WIDE_SETTINGS,
     DYNAMIC_BROKER_SETTINGS,
 )
+from sparklog.model.settings.tls_checks import refuse_changes_of_security
 
 
 def check_form(change: ConfigChange) -> None:
@@ -107,6 +108,7 @@ def _forced_settings(topic: str) -> Mapping[str, str]:
 def _check_broker_values(values: Mapping[str, str]) -> None:
     """Judges what a change sets. What ZooKeeper holds besides may stay, and may be deleted."""
     try:
+        refuse_changes_of_security(values)
         for name, value in values.items():
             refuse_unkept_promise(name, value)
         _refuse_fixed(values)

@@ -151,8 +151,10 @@ def test_there_are_no_settings_of_all_topics(world):
         ("zookeeper.set.acl", "true", "its nodes are open to everybody; leave it out"),
         ("max.connection.creation.rate", "9", "does not limit the rates of clients yet; leave it out"),
         ("log.retenton.ms", "1", "did you mean log.retention.ms?"),
-        ("listener.name.external.ssl.truststore.password", "x", "=[hidden]: sparklog does not serve TLS yet"),
-        ("ssl.truststore.password", "x", "ssl.truststore.password=[hidden]: sparklog does not serve TLS yet"),
+        ("listener.name.external.ssl.truststore.password", "x", "cannot be changed while brokers run"),
+        ("ssl.keystore.location", "/x", "the files that the settings name, which brokers read again"),
+        ("ssl.client.auth", "none", "ssl.client.auth cannot be changed while brokers run"),
+        ("sasl.enabled.mechanisms", "GSSAPI", "sasl.enabled.mechanisms cannot be changed while brokers run"),
     ],
 )
 def test_an_illegal_setting_of_a_broker_is_an_invalid_request(world, name, value, words):

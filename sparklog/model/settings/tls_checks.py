@@ -1,0 +1,81 @@
+"""What the settings of TLS mean together with the listeners, and what of them may not be changed.
+
+Settings of brokers travel to their processes, through Spark's tasks, and are seen on command lines. So a
+secret among them is a reference (``sparklog.model.settings.secrets``).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from sparklog.model.errors import ConfigError
+from sparklog.model.listeners import Listeners
+from sparklog.model.settings.kafka_names import without_listener
+from sparklog.model.settings.secrets import is_reference
+from sparklog.model.settings.tls_rows import TLS_SETTINGS
+from sparklog.model.settings.tls_settings import (
+    check_tls_settings,
+    listener_prefix,
+    tls_settings_of_listener,
+)
+
+TLS_NAMES: Final = frozenset(setting.name for setting in TLS_SETTINGS)
+
+_SECRETS: Final = frozenset(
+    {"ssl.keystore.password", "ssl.keystore.key", "ssl.key.password", "ssl.truststore.password"}
+)
+_AT_START_ALONE: Final = ("ssl.", "sasl.")
+
+
+def is_tls_setting(name: str) -> bool:
+    """Whether ``name`` is a kept setting of TLS, of all listeners or of one."""
+    return without_listener(name) in TLS_NAMES
+
+
+def check_tls(given: Mapping[str, str], listeners: Listeners) -> tuple[str, ...]:
+    """Warnings for the settings of TLS among ``given``; ConfigError if they cannot work."""
+    names = [name for name in given if is_tls_setting(name)]
+    for name in names:
+        _refuse_literal_secret(name, given[name])
+        _refuse_without_listener(name, listeners)
+    check_tls_settings(given)
+    for listener in listeners.with_tls():
+        tls_settings_of_listener(given, listener)
+    if not names or listeners.with_tls():
+        return ()
+    return (
+        f"no listener speaks TLS, so that {', '.join(sorted(names))} has no effect: map a listener to SSL in "
+        "listener.security.protocol.map, or call one SSL",
+    )
+
+
+def refuse_changes_of_security(names: Iterable[str]) -> None:
+    """ConfigError if settings of TLS or logins are among those that change while brokers run."""
+    refused = sorted(name for name in names if without_listener(name).startswith(_AT_START_ALONE))
+    if refused:
+        raise ConfigError(
+            f"{', '.join(refused)} cannot be changed while brokers run, because whoever may change settings "
+            "could take over the brokers' identity; change the files that the settings name, which brokers "
+            "read again within ten seconds, or the settings of the start, and restart"
+        )
+
+
+def _refuse_literal_secret(name: str, text: str) -> None:
+    if without_listener(name) not in _SECRETS or not text.strip():
+        return
+    try:
+        is_named = is_reference(text)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from None
+    if not is_named:
+        raise ConfigError(
+            f"{name}=[hidden]: it is a secret, and settings of brokers travel and are shown; put it into a "
+            "file, and write ${file:PATH:KEY}, ${directory:DIR:FILE} or ${env:NAME}"
+        )
+
+
+def _refuse_without_listener(name: str, listeners: Listeners) -> None:
+    base = without_listener(name)
+    if base == name or any(name == listener_prefix(one) + base for one in listeners.bound):
+        return
+    there_are = ", ".join(listener_prefix(one) for one in listeners.bound)
+    raise ConfigError(f"{name}: no listener has this prefix, and listeners have {there_are}; correct it")
