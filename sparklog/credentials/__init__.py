@@ -1,0 +1,1 @@
+"""Secrets that settings name, read where this process has them: files, and its environment."""

@@ -1,0 +1,86 @@
+"""References to secrets become the secrets themselves, anew at each use.
+
+An error names the reference and what is missing, never a value.
+"""
+
+import os
+import stat
+from collections.abc import Callable
+
+from sparklog.credentials.properties_text import properties_of_text
+from sparklog.model.errors import ConfigError
+from sparklog.model.settings.secrets import Reference, Secret, parts_of
+
+ReadFile = Callable[[str], bytes]
+"""The content of the file at a path; raises ConfigError that names it."""
+
+
+def read_file(path: str) -> bytes:
+    """The content of a regular file. A pipe or a device could hold this process for ever, and is refused."""
+    try:
+        with open(path, "rb", opener=_open_at_once) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ConfigError(f"{path} is no file; name a file")
+            return file.read()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read here: {error.strerror}") from None
+
+
+def resolve(text: str, read: ReadFile = read_file) -> str:
+    """``text`` with what its references name; ConfigError says what is missing. ``read`` reads files."""
+    return "".join(part if isinstance(part, str) else _value_of(part, read) for part in parts_of(text))
+
+
+def reveal(secret: Secret, read: ReadFile = read_file) -> str:
+    """The secret without blanks around it, its references resolved; ConfigError names its setting too."""
+    try:
+        return resolve(secret.reveal(), read).strip()
+    except ConfigError as error:
+        raise ConfigError(f"{secret.setting}: {error}") from None
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+def _value_of(reference: Reference, read: ReadFile) -> str:
+    if reference.source == "env":
+        return _of_environment(reference)
+    if reference.source == "file":
+        return _of_properties(reference, read)
+    return _of_directory(reference, read)
+
+
+def _of_environment(reference: Reference) -> str:
+    value = os.environ.get(reference.key)
+    if value is None:
+        raise ConfigError(
+            f"{reference}: the environment of this process has no variable {reference.key}; set it, or "
+            "correct its name"
+        )
+    return value
+
+
+def _of_properties(reference: Reference, read: ReadFile) -> str:
+    values = properties_of_text(_decoded(reference, read(reference.place)))
+    if reference.key not in values:
+        raise ConfigError(
+            f"{reference}: {reference.place} has no key {reference.key}; add it, or correct its name"
+        )
+    return values[reference.key]
+
+
+def _of_directory(reference: Reference, read: ReadFile) -> str:
+    if "/" in reference.key or reference.key in (".", ".."):
+        raise ConfigError(
+            f"{reference}: {reference.key!r} is no file's name; name a file of that folder itself"
+        )
+    content = read(os.path.join(reference.place, reference.key))
+    return _decoded(reference, content).rstrip("\r\n")
+
+
+def _decoded(reference: Reference, content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{reference}: byte {error.start} of the file is not UTF-8") from None
