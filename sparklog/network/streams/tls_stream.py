@@ -132,8 +132,11 @@ class TlsStream:
             with contextlib.suppress(ConnectionError):
                 self._flush()
             has_more = self._pull()
-            if not has_more and self._failure is not None:
+            if self._failure is not None:
                 raise self._failure from None
+            if self._has_ended:
+                early = ssl.SSLEOFError(ssl.SSL_ERROR_EOF, "the peer has closed the connection")
+                raise self._explain(early, self._greeting) from None
             return has_more
         except ssl.SSLError as error:
             with contextlib.suppress(OSError):
@@ -205,14 +208,11 @@ class TlsStream:
             except ssl.SSLWantReadError:
                 is_hungry = True
                 continue
-            except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
-                self._has_ended = True
-                break
             except ssl.SSLError as error:
                 self._failure = self._explain(error, self._greeting)
                 self._failure.__cause__ = error
                 break
-            if count == 0:  # an end of the connection that OpenSSL was asked to overlook
+            if count == 0:  # the peer has announced the end
                 self._has_ended = True
                 break
             left -= count
@@ -226,7 +226,7 @@ class TlsStream:
         return bool(self._incoming.pending or self._tls.pending())
 
     def _pull(self) -> bool:
-        """Give OpenSSL more of the peer's bytes; False if none have arrived, or the connection has broken."""
+        """Give OpenSSL more of the peer's bytes; False if none have arrived, or no more ever will."""
         if not self._unfed:
             try:
                 received = self._sock.recv(_PULL_BYTES)
@@ -238,8 +238,9 @@ class TlsStream:
                 return False
             self._is_kernel_empty = len(received) < _PULL_BYTES
             if not received:
-                self._incoming.write_eof()
-                return True
+                # Not for OpenSSL, which would refuse to encrypt what this side still has to say.
+                self._has_ended = True
+                return False
             if len(self._greeting) < _GREETING_BYTES:
                 self._greeting = (self._greeting + received)[:_GREETING_BYTES]
             self._unfed = memoryview(received)
