@@ -201,10 +201,8 @@ class Processor:
             self._work_off_backlog()
         if self._held_up:
             self._readmit()
-        for _ in range(len(self._pending)):
-            channel = self._pending.popleft()
-            if channel.watched == selectors.EVENT_READ:
-                self._attend(channel, selectors.EVENT_READ)
+        if self._pending:
+            self._receive_pending()
         now_ms = self._clock.monotonic_ms()
         self._end_throttles(now_ms)
         if now_ms >= self._next_sweep_ms:
@@ -262,6 +260,14 @@ class Processor:
             self._hold_up(channel)
         elif not self._next_request(channel):
             self._wait_for_more(channel)
+
+    def _receive_pending(self) -> None:
+        """One turn each: a channel with more is pending again."""
+        for _ in range(len(self._pending)):
+            channel = self._pending.popleft()
+            is_read = channel.phase is Phase.READING and channel.watched == selectors.EVENT_READ
+            if is_read and channel.stream.has_pending:
+                self._attend(channel, selectors.EVENT_READ)
 
     def _next_request(self, channel: Channel) -> bool:
         """Pass on the next request, if all of it has arrived; the channel is muted then."""
@@ -325,14 +331,14 @@ class Processor:
         """Write the rest of a reply; whether that was all, also of those that were ready after it."""
         outbound = channel.outbound
         assert outbound is not None, f"{channel} is in {Sending.WRITING} without a rest to write"
-        sent_before = outbound.sent_bytes
+        before = outbound.sent_bytes, channel.stream.unsent_bytes
         try:
             is_done = outbound.write(channel.stream, TURN_BYTES)
         except OSError as error:
             channel.log_broken_reply(error)
             self._close(channel)
             return False
-        if outbound.sent_bytes != sent_before:
+        if (outbound.sent_bytes, channel.stream.unsent_bytes) != before:
             channel.last_progress_ms = self._clock.monotonic_ms()
         if not is_done:
             self._watch(channel, selectors.EVENT_WRITE)

@@ -11,13 +11,16 @@ import socket
 import ssl
 import struct
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sparklog.model.cluster_facts import host_port
 from sparklog.network.dialing.tls_errors import CLEAR_TEXT_ADVICE, broken_or_refused
 from sparklog.network.dialing.tls_refused import TlsRefused
 from sparklog.network.streams.tls_stream import TlsStream
 from sparklog.network.tls.sides import TlsClient
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 _SECOND_LOOK_S: Final = 2.0
 """Spent at most on finding out why a handshake has failed."""
@@ -94,7 +97,7 @@ def _why_not_verified(error: ssl.SSLCertVerificationError, host: str, port: int)
     if error.verify_code in (_EXPIRED, _NOT_YET_VALID):
         return _why_out_of_date(error, shown)
     if error.verify_code in _UNKNOWN_AUTHORITY:
-        issuer = "" if shown is None else f" ({_issuer(shown)})"
+        issuer = "" if shown is None else f" ({shown.issuer.rfc4514_string()})"
         return (
             f"its certificate is from an authority{issuer} that is not trusted here: put the authority's"
             f" certificate into ssl.truststore.location ({error.verify_message})"
@@ -102,14 +105,10 @@ def _why_not_verified(error: ssl.SSLCertVerificationError, host: str, port: int)
     return f"its certificate is not accepted: {error.verify_message}"
 
 
-def _why_out_of_date(error: ssl.SSLCertVerificationError, shown: bytes | None) -> str:
+def _why_out_of_date(error: ssl.SSLCertVerificationError, shown: "x509.Certificate | None") -> str:
     is_expired = error.verify_code == _EXPIRED
     if shown is not None:
-        # A heavy library, of which a failure alone has need.
-        from cryptography import x509
-
-        certificate = x509.load_der_x509_certificate(shown)
-        until, since = certificate.not_valid_after_utc, certificate.not_valid_before_utc
+        until, since = shown.not_valid_after_utc, shown.not_valid_before_utc
         if is_expired and until.timestamp() < time.time():
             return f"its certificate expired on {until:%Y-%m-%d %H:%M} UTC: give the broker a new one"
         if not is_expired and since.timestamp() > time.time():
@@ -118,37 +117,35 @@ def _why_out_of_date(error: ssl.SSLCertVerificationError, shown: bytes | None) -
     return f"a certificate in its chain {state}: give the broker a new chain, or compare the clocks"
 
 
-def _names(certificate: bytes) -> list[str]:
+def _names(certificate: "x509.Certificate") -> list[str]:
     # A heavy library, of which a failure alone has need.
     from cryptography import x509
 
-    extensions = x509.load_der_x509_certificate(certificate).extensions
     try:
-        names = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return []
     return [*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress))]
 
 
-def _issuer(certificate: bytes) -> str:
+def _certificate_shown(host: str, port: int) -> "x509.Certificate | None":
+    """The certificate that a broker shows, unverified (nothing is sent to it); None if it shows none that can
+    be read.
+    """
     # A heavy library, of which a failure alone has need.
     from cryptography import x509
 
-    return x509.load_der_x509_certificate(certificate).issuer.rfc4514_string()
-
-
-def _certificate_shown(host: str, port: int) -> bytes | None:
-    """The certificate that a broker shows, unverified (nothing is sent to it); None if it shows none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     try:
         with (
             socket.create_connection((host, port), _SECOND_LOOK_S) as sock,
-            context.wrap_socket(sock, server_hostname=host) as shown,
+            context.wrap_socket(sock, server_hostname=host) as stream,
         ):
-            return shown.getpeercert(binary_form=True)
-    except OSError:
+            shown = stream.getpeercert(binary_form=True)
+        return None if shown is None else x509.load_der_x509_certificate(shown)
+    except (OSError, ValueError):
         return None
 
 

@@ -268,11 +268,11 @@ class TlsStream:
                 if accepted >= _SEND_BYTES_MAX:
                     break
                 if self.unsent_bytes >= _UNSENT_BYTES_MAX and not self._flush():
-                    break
+                    if accepted:
+                        break
+                    raise BlockingIOError("the kernel takes no more ciphertext")
                 self._encrypt(record)
                 accepted += len(record)
-            if not accepted:
-                raise BlockingIOError("the kernel takes no more ciphertext")
             if not flags & _MORE_FOLLOWS:
                 self._flush()
         return accepted
