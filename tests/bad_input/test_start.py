@@ -197,6 +197,7 @@ def test_a_misspelt_setting(told: Callable[..., str], case: Case) -> None:
 
 
 ADVISED = "[listeners](settings.md#listeners)"
+ADVISED_TLS = "[references](settings.md)"
 
 
 @pytest.mark.parametrize(
@@ -228,12 +229,16 @@ ADVISED = "[listeners](settings.md#listeners)"
             "",
         ),
         ("a brokers' listener that is none", ["inter.broker.listener.name=INSIDE"], ""),
-        ("encryption, which there is not yet", ["listeners=SSL://:9093"], ADVISED),
-        ("encryption between brokers", ["security.inter.broker.protocol=SSL"], ""),
+        ("a login, which there is not yet", ["listeners=SASL_SSL://:9093"], ADVISED),
+        ("a login between brokers", ["security.inter.broker.protocol=SASL_SSL"], ""),
+        ("TLS without a certificate", ["listeners=PLAINTEXT://:9092,SSL://:9093"], ""),
         ("an authorizer", ["authorizer.class.name=kafka.security.authorizer.AclAuthorizer"], ""),
         ("super users, without an authorizer", ["super.users=User:admin"], ""),
-        ("client certificates", ["ssl.client.auth=requested"], ""),
-        ("a key store", ["ssl.keystore.location=/etc/sparklog/keys.jks"], ""),
+        ("a password that everybody sees", ["ssl.key.password=secret"], ADVISED_TLS),
+        ("TLS of a listener that there is not", ["listener.name.outside.ssl.client.auth=required"], ""),
+        ("an old version of TLS", ["ssl.enabled.protocols=TLSv1.1"], ""),
+        ("some cipher suites of TLS 1.3", ["ssl.cipher.suites=TLS_AES_256_GCM_SHA384"], ""),
+        ("a choice among Java's implementations", ["ssl.provider=BCFIPS"], ""),
         ("passwords of clients", ["listener.name.outside.plain.sasl.jaas.config=secret"], ""),
         ("nodes of ZooKeeper that are closed to others", ["zookeeper.set.acl=true"], ""),
         ("a rate of new connections", ["max.connection.creation.rate=20"], ""),

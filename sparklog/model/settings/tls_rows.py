@@ -6,7 +6,7 @@ from sparklog.model.settings.setting import Setting
 
 TLS_SETTINGS: Final = (
     Setting("ssl.keystore.location", "string", "",
-            "File with the broker's certificates and private key: PEM or PKCS12, told apart by content."),
+            "File with the broker's certificates and private key: PEM or PKCS12, known by its content."),
     Setting("ssl.keystore.type", "string", "JKS", "Accepted; the content decides. A JKS file is refused."),
     Setting("ssl.keystore.password", "string", "", "Password of a PKCS12 key store, as a reference."),
     Setting("ssl.keystore.key", "string", "", "The private key itself, PEM, as a reference."),

@@ -36,7 +36,7 @@ class CertificateFacts:
 
 
 def facts_of(identity: Identity) -> CertificateFacts:
-    """Of its own certificate; ConfigError if that is damaged."""
+    """The facts of a side's own certificate; ConfigError if that is damaged."""
     # cryptography is heavy, and a client without a key store does without it
     from cryptography.hazmat.primitives.serialization import Encoding
     from cryptography.x509 import load_pem_x509_certificate

@@ -130,6 +130,32 @@ def test_a_secret_that_another_tool_stored_is_described_without_its_value(name):
     assert (found.value, found.is_sensitive, levels(found)) == (None, True, [(2, None)])
 
 
+def test_settings_of_tls_are_described_with_their_effect_and_secrets_are_hidden():
+    of_one = "listener.name.outside.ssl.keystore.password"
+    found = broker(
+        {
+            "listeners": "PLAINTEXT://:0,OUTSIDE://:0",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OUTSIDE:SSL",
+            "ssl.keystore.location": "/keys",
+            "ssl.keystore.password": "${env:ALL}",
+            of_one: "${env:ONE}",
+        }
+    )
+    for name in ("ssl.keystore.password", of_one):
+        one = found[name]
+        assert (one.value, one.is_sensitive, one.read_only, levels(one)) == (None, True, True, [(4, None)])
+        assert (one.config_type, one.documentation) == (
+            ConfigType.PASSWORD,
+            "Password of a PKCS12 key store, as a reference.",
+        )
+    assert (found["ssl.keystore.location"].value, found["ssl.keystore.location"].is_sensitive) == (
+        "/keys",
+        False,
+    )
+    assert (found["ssl.client.auth"].value, found["ssl.client.auth"].is_default) == ("none", True)
+    assert (found["ssl.truststore.location"].value, found["ssl.cipher.suites"].value) == (None, "")
+
+
 def test_identity_is_described_as_it_is_and_read_only():
     found = broker(
         {"broker.id": "7"}, identity={"broker.id": "1", "log.dirs": "/a,/b", "listeners": "PLAINTEXT://h:1"}
