@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from sparklog.model.errors import SparklogError
-from sparklog_runtime.settings.properties import parse_spark_properties
+from sparklog.model.settings.settings_text import parse_spark_properties
 
 SERVER_FILE: Final = "server.properties"
 SPARK_FILE: Final = "spark-defaults.conf"

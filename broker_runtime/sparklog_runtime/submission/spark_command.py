@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import Final
 
 from sparklog.model.errors import ConfigError
+from sparklog.model.settings.settings_text import parse_spark_properties
 from sparklog_runtime.settings.conf_files import (
     LOG4J_FILE,
     SPARK_FILE,
     cluster_spark_conf,
     spark_log_options,
 )
-from sparklog_runtime.settings.properties import parse_spark_properties, read_properties
+from sparklog_runtime.settings.properties import read_properties
 from sparklog_runtime.settings.settings_check import is_local
 from sparklog_runtime.start.cluster_folders import Layout
 from sparklog_runtime.start.cluster_options import ClusterOptions, driver_address_conf, sized_for

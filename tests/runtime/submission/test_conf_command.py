@@ -8,8 +8,9 @@ from sparklog.cli.command import DONE, build_parser
 from sparklog.model.errors import SparklogError
 from sparklog.model.settings.config import check_broker_settings
 from sparklog.model.settings.settings_table import BROKER_SETTINGS
+from sparklog.model.settings.settings_text import parse_properties, parse_spark_properties
 from sparklog_runtime.settings.conf_files import CONF_FILES, cluster_spark_conf, spark_log_options
-from sparklog_runtime.settings.properties import parse_properties, parse_spark_properties, read_properties
+from sparklog_runtime.settings.properties import read_properties
 from sparklog_runtime.settings.settings_check import settings_problems
 from sparklog_runtime.start.cluster_folders import Layout
 from sparklog_runtime.start.cluster_options import ClusterOptions, default_conf
@@ -80,14 +81,6 @@ def test_the_file_for_spark_passes_the_check_also_with_all_of_it_switched_on():
     text = (CONF / "spark-defaults.conf").read_text()
     for variant in (text, _uncommented(text)):
         assert settings_problems(parse_spark_properties(variant), CLUSTER, 3) == []
-
-
-@pytest.mark.parametrize(
-    ("line", "parsed"),
-    [("a.b   c d", ("a.b", "c d")), ("a.b=c", ("a.b", "c")), ("a.b : c", ("a.b", "c")), ("a=", ("a", ""))],
-)
-def test_sparks_files_put_blanks_colons_or_equals_signs_behind_a_name(line, parsed):
-    assert parse_spark_properties(line) == dict([parsed])
 
 
 def test_a_path_with_blanks_stays_one_java_option():

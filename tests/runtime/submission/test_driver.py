@@ -7,7 +7,7 @@ import pytest
 
 from sparklog.model.errors import ConfigError
 from sparklog_runtime.settings.hosts_file import HostProperties
-from sparklog_runtime.settings.properties import parse_properties, read_properties
+from sparklog_runtime.settings.properties import read_properties
 from sparklog_runtime.submission.driver import add_cluster_arguments, cluster_options
 
 
@@ -26,11 +26,6 @@ def test_no_brokers_are_refused_because_a_standby_controller_needs_no_executors(
     with pytest.raises(SystemExit):
         parser.parse_args(["--brokers", "0", "--settings", "f"])
     assert "'0' is not a whole number from 1 on" in capsys.readouterr().err
-
-
-def test_properties_have_comments_joined_lines_and_equals_signs_in_values():
-    text = "# c\n! c\n\n a = 1 \nb=x\\\n   y\nc=d=e\n"
-    assert parse_properties(text) == {"a": "1", "b": "xy", "c": "d=e"}
 
 
 def test_a_line_that_is_no_setting_is_named(tmp_path):
