@@ -16,8 +16,9 @@ from typing import Any, Final, TypeVar
 
 from sparklog.client.calls.bootstrap import Endpoint, parse_bootstrap_servers
 from sparklog.client.calls.connections import BrokerConnection, Connect, ConnectionPool, PendingReply
+from sparklog.client.calls.opened_connections import opened_by
 from sparklog.client.calls.retry import REPORTED_AFTER_S, Backoff, Deadline, Tell, reported_if_long
-from sparklog.client.errors import ClientClosed, ClusterUnavailable
+from sparklog.client.errors import ClientClosed, ClusterUnavailable, SecurityRefused
 from sparklog.client.metadata.cluster_metadata import (
     ClusterMetadata,
     KnownCoordinators,
@@ -70,8 +71,7 @@ class ClusterClient:
         self.retry_timeout_ms = retry_timeout_ms
         self.clock: Clock = clock or SystemClock()
         self._bootstrap = parse_bootstrap_servers(bootstrap_servers)
-        self._connector = connector
-        self._pool = ConnectionPool(connect or self._connect, self.clock)
+        self._pool = ConnectionPool(connect or opened_by(connector, client_id), self.clock)
         self._tell = tell
         self._closed = threading.Event()
         self.coordinators: Final = KnownCoordinators()
@@ -203,20 +203,9 @@ class ClusterClient:
 
     def require(self, api_key: int) -> None:
         """KafkaError unless the first broker that answers serves the API; ClusterUnavailable if none does."""
-        deadline = self.deadline()
-        backoff = self.backoff(deadline)
-        while True:
-            obstacles: list[str] = []
-            for endpoint in self.endpoints():
-                try:
-                    self._require_of(endpoint, api_key, deadline)
-                except OSError as error:
-                    obstacles.append(f"{endpoint}: {error}")
-                else:
-                    return
-            backoff.pause(partial(self._unavailable, deadline, obstacles, False))
+        self._first_answer(partial(self._require_of, api_key), self.deadline(), None, [])
 
-    def _require_of(self, endpoint: Endpoint, api_key: int, deadline: Deadline) -> None:
+    def _require_of(self, api_key: int, endpoint: Endpoint, deadline: Deadline) -> None:
         connection = self.borrow(endpoint, deadline)
         try:
             connection.version_for(api_key)
@@ -342,11 +331,6 @@ class ClusterClient:
                 raise
             raise self.gave_up(refusals, deadline) from None
 
-    def _connect(self, endpoint: Endpoint, timeout_ms: int) -> BrokerConnection:
-        return self._connector.open(
-            endpoint.host, endpoint.port, client_id=self.client_id, timeout_ms=timeout_ms
-        )
-
     def _ask(
         self,
         asked: "_Asked",
@@ -381,21 +365,36 @@ class ClusterClient:
         tell = (
             self._tell if self._preferred is None else None
         )  # a broker that has answered is no wrong address
+
+        def ask(endpoint: Endpoint, share: Deadline) -> Any:
+            return self.call_endpoint(endpoint, message, share)
+
         with reported_if_long(tell, partial(self._silence, deadline, obstacles)):
-            return self._first_answer(message, deadline, share_ms, obstacles)
+            return self._first_answer(ask, deadline, share_ms, obstacles)
 
     def _first_answer(
-        self, message: Any, deadline: Deadline, share_ms: int | None, obstacles: list[str]
-    ) -> Any:
-        """The answer of the first broker that gives one; ``obstacles`` has what the others did meanwhile."""
+        self,
+        ask: Callable[[Endpoint, Deadline], T],
+        deadline: Deadline,
+        share_ms: int | None,
+        obstacles: list[str],
+    ) -> T:
+        """The answer of the first broker that gives one; ``obstacles`` has what the others did meanwhile.
+
+        If none does, and one of them refuses for good, its SecurityRefused is raised at once.
+        """
         backoff = Backoff(deadline, self._closed)
         while True:
             obstacles.clear()
             is_silent = False
+            refusal: SecurityRefused | None = None
             for endpoint in self.endpoints():
                 share = deadline if share_ms is None else self.deadline(min(share_ms, deadline.remaining_ms))
                 try:
-                    response = self.call_endpoint(endpoint, message, share)
+                    response = ask(endpoint, share)
+                except SecurityRefused as error:
+                    refusal = refusal or error
+                    continue
                 except OSError as error:
                     self._refuse_if_closed()
                     is_silent |= isinstance(error, TimeoutError)
@@ -404,6 +403,8 @@ class ClusterClient:
                 self._preferred = endpoint
                 return response
             self._preferred = None
+            if refusal is not None:
+                raise refusal
             backoff.pause(partial(self._unavailable, deadline, obstacles, is_silent))
 
     def _prefer_another(self) -> None:

@@ -6,8 +6,9 @@ shown to a user unchanged.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
+from sparklog.model.errors import ConfigError, ErrorCode, KafkaError, SparklogError
 from sparklog.model.ids import TopicPartition
 
 
@@ -15,8 +16,16 @@ class ClusterUnavailable(SparklogError):  # noqa: N818 (the field's word)
     """No broker could be reached, or none answered, until the deadline."""
 
 
+class SecurityRefused(SparklogError):  # noqa: N818 (a state, not a mistake)
+    """A broker, or this side, refuses connections for good: no later try can succeed as things are set."""
+
+
 class ClientClosed(SparklogError):  # noqa: N818 (a state, not a mistake)
     """The client was closed before or during the call."""
+
+
+HOPELESS: Final = (SecurityRefused, ConfigError)
+"""What no retry can mend. A setting shows as wrong at a connection, if a file that it names is gone."""
 
 
 class OffsetOutOfRange(KafkaError):  # noqa: N818 (Kafka's word)

@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ import pyarrow as pa
 import pytest
 
 from sparklog.client.cluster import ClusterClient
+from sparklog.network.dialing.connection import Connection
+from sparklog.network.dialing.connector import Connector
+from sparklog.network.dialing.tls_refused import TlsRefused
 from sparklog.records.payload import payload
 from sparklog.records.payload_kinds import PayloadKind
 
@@ -28,11 +32,11 @@ def load_fake_cluster() -> Any:
 
 
 @pytest.fixture
-def start_fake() -> Iterator[Callable[[int], Any]]:
+def start_fake() -> Iterator[Callable[..., Any]]:
     clusters: list[Any] = []
 
-    def start(broker_count: int = 1) -> Any:
-        clusters.append(load_fake_cluster().FakeCluster(broker_count))
+    def start(broker_count: int = 1, tls: Any = None) -> Any:
+        clusters.append(load_fake_cluster().FakeCluster(broker_count, tls))
         return clusters[-1]
 
     yield start
@@ -52,6 +56,26 @@ def client_of() -> Iterator[Callable[..., ClusterClient]]:
     yield connect
     for client in clients:
         client.close()
+
+
+class Gate(Connector):
+    """Dials in the clear, but for ports that refuse for good; counts how often each was dialled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refusing: set[int] = set()
+        self.dialled: Counter[int] = Counter()
+
+    def open(self, host: str, port: int, **terms: Any) -> Connection:
+        self.dialled[port] += 1
+        if port in self.refusing:
+            raise TlsRefused(f"{host}:{port} does not trust this client")
+        return super().open(host, port, **terms)
+
+
+@pytest.fixture
+def gate() -> Gate:
+    return Gate()
 
 
 @pytest.fixture

@@ -90,9 +90,10 @@ class FakeTopic:
 
 
 class FakeCluster:
-    """See the module. ``answers_next`` and ``cuts_next`` are consulted per API and partition or broker."""
+    """See the module. ``tls``: of the brokers' listeners, in the clear without it."""
 
-    def __init__(self, broker_count: int = 1) -> None:
+    def __init__(self, broker_count: int = 1, tls: Any = None) -> None:
+        self._tls = tls
         self.topics: dict[str, FakeTopic] = {}
         self.refusals: dict[TopicPartition, deque[ErrorCode]] = defaultdict(deque)
         """Codes that the next requests to the leader of a partition get instead of an answer."""
@@ -127,11 +128,14 @@ class FakeCluster:
     def bootstrap_servers(self) -> str:
         return ",".join(f"127.0.0.1:{port}" for port in self._ports.values())
 
+    def port(self, broker_id: int) -> int:
+        return self._ports[broker_id]
+
     def start_broker(self, broker_id: int) -> None:
         def handle(exchange: Exchange) -> None:
             self._handle(broker_id, exchange)
 
-        listener = Listener("127.0.0.1", self._ports.get(broker_id, 0))
+        listener = Listener("127.0.0.1", self._ports.get(broker_id, 0), tls=self._tls)
         reactor = Reactor([listener], handle, handlers=4, name=f"fake-{broker_id}")
         reactor.start()
         self._reactors[broker_id] = reactor

@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from dataclasses import dataclass
 
-from sparklog.model.errors import KafkaError
+from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.loops import Signal
 from sparklog.model.time import Clock, MonotonicMs
@@ -61,7 +61,7 @@ class Handover:
         self._clock = clock
         self._lock = threading.Lock()
         self._changes: deque[Change] = deque()
-        self._failure: KafkaError | None = None
+        self._failure: SparklogError | None = None
         self._is_closing = False
         self._polled_ms: MonotonicMs = clock.monotonic_ms()
 
@@ -76,7 +76,7 @@ class Handover:
         with self._lock:
             return bool(self._changes)
 
-    def fail(self, error: KafkaError) -> None:
+    def fail(self, error: SparklogError) -> None:
         """End the membership: the application's next poll raises the error."""
         with self._lock:
             self._failure = error

@@ -20,6 +20,7 @@ from collections.abc import Callable, Generator
 from typing import Any, Final
 
 from sparklog.client.coordinator import MOVED, found_in, search
+from sparklog.client.errors import HOPELESS
 from sparklog.client.group.assignors.assignor import PartitionCounts, RebalanceProtocol
 from sparklog.client.group.handover import Assigned, Handover, Identity, Lost, Revoked
 from sparklog.client.group.settings import ASSIGNORS, MemberSettings
@@ -82,7 +83,7 @@ class Membership:
         try:
             while not self._handover.is_closing:
                 yield from self._one_generation()
-        except KafkaError as error:
+        except (KafkaError, *HOPELESS) as error:
             self._generation = -1
             self._publish()
             self._handover.fail(error)
@@ -193,6 +194,7 @@ class Membership:
             try:
                 response = yield CallBroker(self._any_broker(), request, CALL_TIMEOUT_MS)
             except (OSError, SparklogError) as error:
+                _raise_if_hopeless(error)
                 yield from self._pause(f"no answer about the partitions of the topics: {error}")
                 continue
             return {
@@ -378,5 +380,5 @@ _REMEDIES: Final = {
 
 def _raise_if_hopeless(error: Exception) -> None:
     """Raise what a repetition cannot mend, such as an API that the broker does not serve."""
-    if isinstance(error, KafkaError) and not error.code.retriable:
+    if isinstance(error, HOPELESS) or (isinstance(error, KafkaError) and not error.code.retriable):
         raise error

@@ -10,7 +10,7 @@ from typing import Final
 
 from sparklog.client.calls.retry import BACKOFF_MAX_MS, BACKOFF_MS
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.errors import ClientClosed
+from sparklog.client.errors import HOPELESS, ClientClosed
 from sparklog.client.metadata.cluster_metadata import KnownLeader
 from sparklog.client.producing.leader_sender import LeaderSender, ProduceTerms
 from sparklog.client.producing.produce_ledger import ProduceLedger
@@ -105,7 +105,7 @@ class ProduceRouter:
             topics = list(dict.fromkeys(queue.topic_partition.topic for queue in met_obstacle))
             try:
                 seen = self._cluster.refresh(topics, seen, self._cluster.deadline(REFRESH_TIMEOUT_MS))
-            except ClientClosed:
+            except (ClientClosed, *HOPELESS):
                 raise
             except SparklogError:
                 seen = self._cluster.latest_metadata  # no broker answers; the batches' deadline ends this

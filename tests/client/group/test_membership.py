@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sparklog.client.errors import SecurityRefused
 from sparklog.client.group.assignors.assignor import RebalanceProtocol
 from sparklog.client.group.handover import Assigned, Handover, Identity, Lost, Revoked
 from sparklog.client.group.membership import Membership
@@ -374,3 +375,31 @@ def test_settings_that_cannot_work_are_refused(settings: dict[str, Any], problem
     make: Callable[..., MemberSettings] = MemberSettings
     with pytest.raises(ConfigError, match=problem):
         make(**{"group_id": "g", "topics": frozenset({"t"}), **settings})
+
+
+@pytest.mark.parametrize(
+    "hopeless", [SecurityRefused("c1 does not trust this client"), ConfigError("the key is gone")]
+)
+def test_a_refused_connection_ends_the_membership_and_the_next_poll_says_why(hopeless: Exception) -> None:
+    searching = Conversation()
+    searching.call(FindCoordinatorRequest, "any")
+    searching.answer(error=hopeless)
+    joining = Conversation()
+    joining.find()
+    joining.call(JoinGroupRequest)
+    joining.answer(error=hopeless)
+    for member in (searching, joining):
+        assert member.question is None
+        with pytest.raises(type(hopeless), match=str(hopeless)):
+            member.handover.note_poll()
+
+
+def test_a_refused_connection_ends_the_question_for_partitions() -> None:
+    member = Conversation()
+    member.find()
+    member.join(leader="m1", protocol_name="range")
+    member.call(MetadataRequest, "any")
+    member.answer(error=SecurityRefused("any does not trust this client"))
+    assert member.question is None
+    with pytest.raises(SecurityRefused, match="any does not trust"):
+        member.handover.note_poll()
