@@ -1,4 +1,4 @@
-"""One client per cluster and process, shared by all tasks that Spark runs in that process.
+"""One client per cluster, credentials and process, shared by all tasks that Spark runs in that process.
 
 Spark's Python workers outlive their tasks, so that the next micro-batch finds open connections. Workers are
 forked, and a connection must not be used on both sides of a fork: the child drops the inherited client
@@ -11,6 +11,7 @@ import threading
 from typing import Final
 
 from sparklog.client.cluster import ClusterClient
+from sparklog.client.security.connecting import connector_of_many_hosts
 from sparklog_datasource.options.option_parsing import ConnectionOptions
 
 _clients: Final[dict[ConnectionOptions, ClusterClient]] = {}
@@ -32,6 +33,7 @@ def cluster_client(connection: ConnectionOptions) -> ClusterClient:
                 retry_timeout_ms=connection.retry_timeout_ms,
                 auto_create_topics=connection.auto_create_topics,
                 client_rack=connection.client_rack,
+                connector=connector_of_many_hosts(dict(connection.security)),
                 tell=_warn,
             )
         return client

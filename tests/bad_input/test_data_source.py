@@ -208,9 +208,19 @@ READS = [
         "",
     ),
     (
-        "encryption, which there is not yet",
+        "a login, which there is not yet",
         {"subscribe": "t", "kafka.security.protocol": "SASL_SSL"},
-        "inside a network that you trust",
+        "[encryption](spark.md#encryption)",
+    ),
+    (
+        "a misspelt option of encryption",
+        {"subscribe": "t", "kafka.security.protocol": "SSL", "kafka.ssl.trustore.location": "ca.pem"},
+        "",
+    ),
+    (
+        "a key without its certificate",
+        {"subscribe": "t", "kafka.security.protocol": "SSL", "kafka.ssl.keystore.key": "${env:KEY}"},
+        "",
     ),
 ]
 

@@ -3,11 +3,14 @@
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from socket import gethostname
 
 import pytest
 
 from sparklog.client.calls import retry
 from sparklog.client.errors import ClientClosed
+from sparklog.model.errors import ConfigError
 from sparklog_datasource import clients
 from sparklog_datasource.clients import cluster_client
 from sparklog_datasource.options.option_parsing import ConnectionOptions
@@ -27,6 +30,21 @@ def _forget_clients() -> Iterator[None]:
 def test_the_same_cluster_has_the_same_client() -> None:
     assert cluster_client(CONNECTION) is cluster_client(replace(CONNECTION))
     assert cluster_client(CONNECTION) is not cluster_client(replace(CONNECTION, auto_create_topics=True))
+
+
+def test_other_credentials_have_another_client() -> None:
+    one, other = (
+        cluster_client(replace(CONNECTION, security=(("security.protocol", text),)))
+        for text in ("plaintext", "PLAINTEXT")
+    )
+    assert one is not other
+
+
+def test_an_authority_that_is_missing_on_this_host_is_told_with_the_host(tmp_path: Path) -> None:
+    missing = tmp_path / "ca.pem"
+    security = (("security.protocol", "SSL"), ("ssl.truststore.location", str(missing)))
+    with pytest.raises(ConfigError, match=rf"^on host {gethostname()}: .*{missing}"):
+        cluster_client(replace(CONNECTION, security=security)).metadata()
 
 
 def test_a_closed_client_is_replaced() -> None:

@@ -24,6 +24,7 @@ from sparklog.client.transactions.cut import Cut
 from sparklog.client.transactions.cutting import agreed_cut, serves_cuts
 from sparklog.model.ids import TopicPartition
 from sparklog_datasource.clients import cluster_client
+from sparklog_datasource.options.option_parsing import ConnectionOptions
 from sparklog_datasource.reads.discovery import Discovery
 from sparklog_datasource.reads.read_options import ReadOptions
 
@@ -35,8 +36,8 @@ EXECUTION_ID: Final = "spark.sql.execution.id"
 
 REMEMBERED_MAX: Final = 8
 
-_remembered: Final[dict[tuple[str, str], Cut]] = {}
-"""The latest cuts of this process, by bootstrap servers and name. Python workers run many tasks."""
+_remembered: Final[dict[tuple[ConnectionOptions, str], Cut]] = {}
+"""The latest cuts of this process, by connection and name. Python workers run many tasks."""
 
 
 def cut_for_task(options: ReadOptions, plan: str) -> Cut | None:
@@ -44,7 +45,7 @@ def cut_for_task(options: ReadOptions, plan: str) -> Cut | None:
     if options.isolation_level is IsolationLevel.READ_UNCOMMITTED:
         return None
     name = name_for_task(options, plan)
-    key = (options.connection.bootstrap_servers, name)
+    key = (options.connection, name)
     known = _remembered.get(key)
     if known is not None:
         return known

@@ -13,12 +13,18 @@ import difflib
 import logging
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from sparklog.client.calls.bootstrap import parse_bootstrap_servers
+from sparklog.client.property_names import CLIENT_PROPERTIES
+from sparklog.client.security.security_properties import (
+    resolved,
+    security_properties,
+    tls_settings_of,
+    without_effect,
+)
 from sparklog.model.errors import ConfigError
-from sparklog_datasource.options.client_options import CLIENT_OPTIONS
 from sparklog_datasource.options.option_names import BOOTSTRAP, BOOTSTRAP_SHORT
 
 CLIENT_PREFIX: Final = "kafka."
@@ -89,6 +95,9 @@ class ConnectionOptions:
     retry_timeout_ms: int
     auto_create_topics: bool = False
     client_rack: str = ""
+    security: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """``security.*``, ``ssl.*`` and ``sasl.*`` as they were given, references and passwords among them: each
+    process resolves them for itself."""
 
 
 class Options:
@@ -115,7 +124,7 @@ class Options:
     def client(self, name: str) -> str | None:
         """A Kafka client's option, by its name without the prefix."""
         text = self._given.get(CLIENT_PREFIX + name)
-        return None if text is None else text.strip()
+        return None if text is None else resolved(text).strip()
 
     def boolean(self, name: str, default: bool) -> bool:
         text = self.text(name)
@@ -181,7 +190,23 @@ class Options:
             retry_timeout_ms=self.client_integer(retry_option, 60_000, minimum=1),
             auto_create_topics=auto_create_topics,
             client_rack=self.client("client.rack") or "",
+            security=tuple(sorted(self._security().items())),
         )
+
+    def _security(self) -> dict[str, str]:
+        """How to connect, by Kafka's names; ConfigError for what is unknown or cannot be kept."""
+        prefix = CLIENT_PREFIX
+        given = security_properties(
+            {name.removeprefix(prefix): text for name, text in self._given.items() if name.startswith(prefix)}
+        )
+        try:
+            tls_settings_of(given)
+            ignored = without_effect(given)
+        except ConfigError as error:
+            raise ConfigError(f"option {prefix}{error}") from None
+        if ignored is not None:
+            self.warn_once(f"options {prefix}*: {ignored}")
+        return given
 
     def _bootstrap_servers(self) -> str:
         texts = {text for name in (BOOTSTRAP, BOOTSTRAP_SHORT) if (text := self.text(name)) is not None}
@@ -191,7 +216,7 @@ class Options:
             raise ConfigError(
                 f"option '{BOOTSTRAP}' (or '{BOOTSTRAP_SHORT}') must be specified, such as 127.0.0.1:9092"
             )
-        text = texts.pop()
+        text = resolved(texts.pop())
         parse_bootstrap_servers(text)
         return text
 
@@ -213,9 +238,9 @@ class Options:
         raise ConfigError(f"unknown option {name!r} for a sparklog {self._what}; {hint}")
 
     def _refuse_misspelt_client_option(self, name: str) -> None:
-        if name in CLIENT_OPTIONS:
+        if name in CLIENT_PROPERTIES:
             return
-        near = difflib.get_close_matches(name, CLIENT_OPTIONS, n=1, cutoff=LIKELY_MISSPELT)
+        near = difflib.get_close_matches(name, CLIENT_PROPERTIES, n=1, cutoff=LIKELY_MISSPELT)
         if near:
             raise ConfigError(
                 f"unknown option '{CLIENT_PREFIX}{name}' for a sparklog {self._what}; "
@@ -231,11 +256,7 @@ class Options:
             if text is None or (name == "partitioner.class" and text.endswith(DEFAULT_PARTITIONERS)):
                 continue
             raise ConfigError(f"Kafka option '{CLIENT_PREFIX}{name}' is not supported: {remedy}")
-        protocol = self.client("security.protocol")
-        if protocol is not None and protocol.upper() != "PLAINTEXT":
-            raise ConfigError(
-                f"option {CLIENT_PREFIX}security.protocol={protocol!r} is not supported yet; use PLAINTEXT"
-            )
+        self._security()
 
 
 _SPARK_NAMES: Final = frozenset(name.lower() for name in SPARK_OPTIONS)

@@ -1,9 +1,11 @@
 """Options have names without regard to case; what is misspelt or cannot be honoured is refused."""
 
+import pickle
+
 import pytest
 
 from sparklog.model.errors import ConfigError
-from sparklog_datasource.options.option_parsing import Options, is_of_new_table
+from sparklog_datasource.options.option_parsing import ConnectionOptions, Options, is_of_new_table
 
 KNOWN = ("startingOffsets", "failOnDataLoss", "maxTriggerDelay", "minPartitions")
 SERVERS = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
@@ -112,10 +114,72 @@ def test_javas_own_default_partitioner_is_accepted() -> None:
     options({"kafka.partitioner.class": "org.apache.kafka.clients.producer.internals.DefaultPartitioner"})
 
 
-def test_encryption_is_refused_rather_than_left_out() -> None:
-    with pytest.raises(ConfigError, match=r"security.protocol='SASL_SSL' is not supported"):
-        options({"kafka.security.protocol": "SASL_SSL"})
-    options({"kafka.security.protocol": "plaintext"})
+TLS = {
+    "kafka.security.protocol": "SSL",
+    "kafka.ssl.truststore.location": "/etc/ca.pem",
+    "kafka.ssl.key.password": "Sesame",
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (
+            {"security.protocol": "SASL_SSL"},
+            r"^option kafka\.security\.protocol='SASL_SSL': .*not log in",
+        ),
+        ({"security.protocol": "TLS"}, r"^option kafka\.security\.protocol='TLS' is no security protocol"),
+        ({"ssl.client.auth": "none"}, r"^option kafka\.ssl\.client\.auth: no client of Kafka has a property"),
+        (
+            {"security.protocol": "SSL", "ssl.keystore.key": "k"},
+            r"^option kafka\.ssl\.keystore\.key is",
+        ),
+        ({"security.protocol": "SSL", "ssl.enabled.protocols": "SSLv3"}, r"^option kafka\.ssl\.enabled\.pro"),
+    ],
+)
+def test_safety_that_cannot_be_kept_is_refused_rather_than_left_out(
+    given: dict[str, str], problem: str
+) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        options({f"kafka.{name}": text for name, text in given.items()})
+
+
+def test_connections_are_in_the_clear_by_default_and_by_word() -> None:
+    assert options(SERVERS).connection(retry_option="max.block.ms").security == ()
+    given = options({**SERVERS, "kafka.security.protocol": "plaintext"})
+    assert given.connection(retry_option="max.block.ms").security == (("security.protocol", "plaintext"),)
+
+
+def test_what_says_how_to_connect_travels_as_it_was_given_and_is_not_shown() -> None:
+    given = {**TLS, "kafka.ssl.keystore.location": "${env:KEYS}/mine.p12"}
+    connection = options({**SERVERS, **given}).connection(retry_option="max.block.ms")
+    assert {f"kafka.{name}": text for name, text in connection.security} == given
+    assert pickle.loads(pickle.dumps(connection)) == connection
+    assert "Sesame" not in repr(connection)
+
+
+def test_other_credentials_are_another_connection() -> None:
+    def by(password: str) -> ConnectionOptions:
+        given = {**SERVERS, **TLS, "kafka.ssl.key.password": password}
+        return options(given).connection(retry_option="max.block.ms")
+
+    assert by("a") == by("a")
+    assert by("a") != by("b")
+
+
+def test_encryption_that_is_not_switched_on_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    options({"kafka.ssl.truststore.location": "/etc/no-protocol.pem"})
+    assert (
+        "options kafka.*: ssl.truststore.location has no effect: connections are in the clear" in caplog.text
+    )
+
+
+def test_values_of_kafkas_options_may_be_references(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVERS", "h:9092")
+    monkeypatch.setenv("ME", "auditor")
+    given = options({"kafka.bootstrap.servers": "${env:SERVERS}", "kafka.client.id": "${env:ME}"})
+    connection = given.connection(retry_option="max.block.ms")
+    assert (connection.bootstrap_servers, connection.client_id) == ("h:9092", "auditor")
 
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), (" FALSE ", False)])

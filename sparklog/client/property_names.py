@@ -1,12 +1,12 @@
-"""The options of Kafka's consumers and producers (3.9), without Spark's prefix ``kafka.``.
+"""The names of the properties of Kafka's consumers, producers and admin clients (3.9).
 
-A few have an effect here (``read_options``, ``write_options``). The others, mostly buffer sizes and times,
-are ignored, so that jobs move unchanged. The list distinguishes them from misspelt names.
+A few have an effect here: in a file for the command line, and, with Spark's prefix ``kafka.``, as options of
+the data source. The list distinguishes the others from misspelt names.
 """
 
 from typing import Final
 
-CLIENT_OPTIONS: Final = frozenset(
+CLIENT_PROPERTIES: Final = frozenset(
     """
     auto.include.jmx.reporter bootstrap.servers client.dns.lookup client.id client.rack
     connections.max.idle.ms default.api.timeout.ms enable.metrics.push interceptor.classes metadata.max.age.ms

@@ -1,0 +1,1 @@
+"""How a client connects: in the clear or over TLS, by properties with Kafka's names."""
