@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sparklog.cli.command import UsageError
+from sparklog.cli.command_config import OPTION, add_command_config_argument, command_config_of
 from sparklog.cli.progress import patience
 from sparklog.cli.served_processes import gone_processes, is_over
 from sparklog.cli.values import directory
@@ -40,6 +41,7 @@ def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="the DIR of a cluster that `sparklog start --root DIR` runs on this machine",
     )
+    add_command_config_argument(parser)
 
 
 def add_json_argument(parser: argparse.ArgumentParser) -> None:
@@ -69,19 +71,21 @@ def bootstrap_servers_of(arguments: argparse.Namespace) -> str:
 
 
 def cluster_words(arguments: argparse.Namespace) -> str:
-    """The option that names the cluster, for use in a remedy."""
+    """The options that name the cluster and how to connect to it, for use in a remedy."""
     root: Path | None = getattr(arguments, "root", None)
-    return (
+    words = (
         f"--bootstrap-server {shlex.quote(getattr(arguments, 'bootstrap_server', 'HOST:PORT'))}"
         if root is None
         else f"--root {shlex.quote(str(root))}"
     )
+    config: Path | None = getattr(arguments, "command_config", None)
+    return words if config is None else f"{words} {OPTION} {shlex.quote(str(config))}"
 
 
 def connect(arguments: argparse.Namespace) -> ClusterClient:
     """A client of the cluster that the options name, after its first answer. The caller closes it."""
     servers = bootstrap_servers_of(arguments)
-    cluster = ClusterClient(servers, client_id="sparklog-cli", retry_timeout_ms=RETRY_TIMEOUT_MS)
+    cluster = command_config_of(arguments).client(servers, retry_timeout_ms=RETRY_TIMEOUT_MS)
     try:
         with patience(f"waiting for an answer from {servers}"):
             cluster.reach(REACH_TIMEOUT_MS)

@@ -257,6 +257,25 @@ def test_a_line_without_its_key(run: Run, brokers: InProcessCluster, case: Case)
     assert [(record.key, record.value) for record in brokers.consume("keyed")] == [(b"k", b"1")]
 
 
+CONFIGS = [
+    ("a misspelt name in a client's properties", "security.protocl=SSL\n"),
+    ("a login, which there is not yet", "security.protocol=SASL_PLAINTEXT\n"),
+    ("a client's properties with a line that is no setting", "security.protocol=SSL\nMIIEvQIBADAN\n"),
+    ("a client's properties that are not there", ""),
+]
+
+
+@pytest.mark.parametrize(("wrong", "text"), CONFIGS, ids=[row[0] for row in CONFIGS])
+def test_a_clients_properties_are_refused(
+    wrong: str, text: str, run: Run, case: Case, tmp_path: Path
+) -> None:
+    path = tmp_path / "client.properties"
+    if text:
+        path.write_text(text)
+    says = run(["topics", "list", "--command-config", str(path)], WRONG_USAGE)
+    case(wrong, "command line", says, hide={path: "client.properties"})
+
+
 def test_brokers_that_are_not_there(run: Run, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sparklog.cli.connect.REACH_TIMEOUT_MS", 200, raising=False)
     monkeypatch.setattr("sparklog.cli.connect.RETRY_TIMEOUT_MS", 200)

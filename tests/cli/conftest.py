@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 
 from sparklog.cli import progress
+from sparklog.cli.command_config import VARIABLE
 from sparklog.cli.main import main
+from sparklog.model.settings.tls_settings import tls_settings_of_listener
+from sparklog.network.tls.from_settings import server_side
 from sparklog.testing import InProcessCluster
+from tests.certificates import Authority
 
 
-@pytest.fixture
-def fake() -> Iterator[Any]:
+def start_fake(broker_count: int, tls: Any = None) -> Any:
     name = "sparklog_tests_fake_cluster"
     if name not in sys.modules:
         path = Path(__file__).parent.parent / "client" / "fake_cluster.py"
@@ -25,7 +28,26 @@ def fake() -> Iterator[Any]:
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         spec.loader.exec_module(module)
-    cluster = sys.modules[name].FakeCluster(2)
+    return sys.modules[name].FakeCluster(broker_count, tls)
+
+
+@pytest.fixture
+def fake() -> Iterator[Any]:
+    cluster = start_fake(2)
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+@pytest.fixture
+def fake_over_tls(authority: Authority) -> Iterator[Any]:
+    """A broker that asks for certificates of ``authority``."""
+    settings = authority.settings(authority.issue("broker"), client_auth="required")
+    cluster = start_fake(1, server_side(tls_settings_of_listener(settings, "SSL")))
     yield cluster
     cluster.stop()
 
@@ -43,6 +65,7 @@ def sparklog(
 ) -> Callable[..., Ran]:
     """Runs ``sparklog ARGUMENTS``, against the fake cluster unless told not to."""
 
+    monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setattr(progress, "PATIENCE_S", 60.0)  # on a busy machine everything takes long
 
     def run(*arguments: str, stdin: bytes = b"", connect: bool = True) -> Ran:
