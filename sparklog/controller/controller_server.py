@@ -1,8 +1,9 @@
 """A controller candidate as a server: its listener, its event loop, its way to ZooKeeper and to brokers.
 
 One of them runs on the driver of each application that hosts brokers. All of them race for ``/controller``;
-the winner decides, the others answer NOT_CONTROLLER and wait. Threads: the event loop (which alone decides),
-the listener's reactor, a timer, and while active one sender per live broker.
+the winner decides, the others answer NOT_CONTROLLER and wait. The listener speaks the protocol of that of the
+brokers. Threads: the event loop (which alone decides), the listener's reactor, a timer, and while active one
+sender per live broker.
 """
 
 import itertools
@@ -26,6 +27,7 @@ from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.network.acceptor import Listener
+from sparklog.network.listener_tls import inter_broker_connector, inter_broker_server, watch_expiry
 from sparklog.network.loop_threads import LoopThreads
 from sparklog.network.reactor import Reactor
 from sparklog.network.timer import ThreadTimer
@@ -35,6 +37,7 @@ logger: Final = logging.getLogger(__name__)
 
 STOP_TIMEOUT_MS: Final = 5_000
 EVENTS_TIMEOUT_MS: Final = 30_000
+LISTENER: Final = "CONTROLLER"
 HANDLERS: Final = 1
 """Decoding is all that handlers do here."""
 
@@ -66,8 +69,9 @@ class ControllerServer:
         self._pid = pid
         self._application = application
         self._handlers = ControllerHandlers(cluster_config, self._submit_command)
+        self._tls = inter_broker_server(cluster_config)
         self._reactor = Reactor(
-            [Listener(host, port, "CONTROLLER")],
+            [Listener(host, port, LISTENER, self._tls)],
             self._handlers.handle,
             processors=1,
             handlers=HANDLERS,
@@ -80,7 +84,9 @@ class ControllerServer:
         self._loop = EventLoop("controller-events", self._on_failure)
         self._timer: ThreadTimer | None = None
         self._candidate: Candidate | None = None
-        connections = self._connections = ChannelConnections(f"controller-{application}")
+        connections = self._connections = ChannelConnections(
+            f"controller-{application}", inter_broker_connector(cluster_config)
+        )
         self._channel_threads = LoopThreads(connections.ask)
         self._channel_ports = ChannelPorts(
             self._channel_threads,
@@ -129,7 +135,7 @@ class ControllerServer:
         )
         self._loop.start()
         self._loop.submit(self._candidate.start)
-        self._start_metrics(self._candidate)
+        self._start_metrics(self._candidate, self._timer)
         self.run_events()
 
     def stop(self) -> None:
@@ -160,14 +166,21 @@ class ControllerServer:
         if not done.wait(EVENTS_TIMEOUT_MS / 1_000):
             logger.warning("the controller is busy or waits for ZooKeeper")
 
-    def _start_metrics(self, candidate: Candidate) -> None:
+    def _start_metrics(self, candidate: Candidate, timer: ThreadTimer) -> None:
+        tls = {} if self._tls is None else {LISTENER: self._tls}
+        certificate_metrics = watch_expiry("controller", tls, self._clock, timer)
         port = self._config.get_int("metrics.port")
         if port < 0:
             return
         # Here, so that only those pay for its library who want metrics.
         from sparklog.network.metrics_server import serve_metrics
 
-        server = serve_metrics(lambda: controller_metrics(candidate), self._host, port, name="controller")
+        server = serve_metrics(
+            lambda: (*controller_metrics(candidate), *certificate_metrics()),
+            self._host,
+            port,
+            name="controller",
+        )
         if server is not None:
             self.metrics_port = server.port
             self._closing.callback(server.close)

@@ -33,6 +33,7 @@ from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.settings.coordinator_settings import of_a_start
 from sparklog.network.clock import SystemClock
+from sparklog.network.listener_tls import connector_to
 from sparklog.testing.memory_zookeeper import MemoryZooKeeper, MemoryZooKeeperServer
 from sparklog.testing.records import Record, Sendable, read_records, send_records
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
@@ -134,9 +135,15 @@ class InProcessCluster:
 
     @property
     def client(self) -> ClusterClient:
-        """A client of the cluster, closed with it."""
+        """A client of the cluster, closed with it. Where the first listener speaks TLS, it has the brokers'
+        certificate.
+        """
         if self._client is None:
-            self._client = ClusterClient(self.bootstrap_servers, client_id="sparklog-testing")
+            self._client = ClusterClient(
+                self.bootstrap_servers,
+                client_id="sparklog-testing",
+                connector=connector_to(self.config, self.config.listeners.first),
+            )
             self._closing.callback(self._client.close)
         return self._client
 

@@ -24,6 +24,7 @@ from sparklog.controller.metrics import controller_metrics
 from sparklog.model.errors import KafkaError
 from sparklog.model.ids import TopicPartition
 from sparklog.testing import InProcessCluster
+from tests.certificates import Authority
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -55,8 +56,11 @@ def with_metrics(brokers: int, **options) -> InProcessCluster:
     return InProcessCluster(brokers=brokers, settings=settings, **options)
 
 
-def test_the_page_lists_exactly_the_metrics_of_brokers_and_controllers() -> None:
-    with with_metrics(1) as cluster:
+def test_the_page_lists_exactly_the_metrics_of_brokers_and_controllers(tmp_path) -> None:
+    authority = Authority(tmp_path)
+    with_tls = {"listeners": "SSL://:0", "security.inter.broker.protocol": "SSL"}
+    settings = {**with_tls, **authority.settings(authority.issue("broker"))}
+    with with_metrics(1, settings=settings) as cluster:
         with pytest.raises(KafkaError):
             cluster.admin.delete_topics(["missing"])
         told = HEAD.findall(scrape(cluster.controller)) + HEAD.findall(scrape(cluster.brokers[1]))

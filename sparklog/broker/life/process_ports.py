@@ -29,10 +29,18 @@ from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.model.cluster_facts import Broker
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch
 from sparklog.model.loops import Call, CallBroker
+from sparklog.model.metric import Metric
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
 from sparklog.network.dialing.peer_connections import PeerConnections
 from sparklog.network.executor import ThreadExecutor
+from sparklog.network.listener_tls import (
+    advertised_hosts,
+    check_certificates,
+    inter_broker_connector,
+    tls_of_listeners,
+    watch_expiry,
+)
 from sparklog.network.loop_threads import LoopThreads, no_calls
 from sparklog.network.reactor import Reactor
 from sparklog.network.request_statistics import RequestStatistics
@@ -54,7 +62,12 @@ class ProcessPorts:
     """``LifePorts`` of one broker."""
 
     def __init__(self, options: BrokerOptions) -> None:
+        """ConfigError if a certificate is one that clients or other brokers would refuse."""
         config, name = options.config, f"broker-{options.broker_id}"
+        self._clock = SystemClock()
+        hosts = advertised_hosts(config, options.advertised_host or options.host)
+        check_certificates(config, hosts, self._clock.wall_ms())
+        self._tls = tls_of_listeners(config)
         self.zookeeper = (options.new_zookeeper or KazooZooKeeper)(
             options.zookeeper, config.get_int("zookeeper.session.timeout.ms")
         )
@@ -67,7 +80,6 @@ class ProcessPorts:
         self._options = options
         self._config = config
         self._name = name
-        self._clock = SystemClock()
         self._timer = ThreadTimer(name=f"{name}-timer")
         self._executor = ThreadExecutor(
             name=f"{name}-recovery", threads=config.get_int("num.recovery.threads.per.data.dir")
@@ -78,12 +90,16 @@ class ProcessPorts:
         self._identity: dict[str, str] = {}
         self._loops = LoopThreads(self.ask)
         self._lanes = Lanes(config.get_int("num.replica.fetchers"))
-        self._connections = [PeerConnections(client_id=name) for _ in range(self._lanes.count)]
+        connector = inter_broker_connector(config)
+        self._connections = [
+            PeerConnections(client_id=name, connector=connector) for _ in range(self._lanes.count)
+        ]
         """To other brokers, one for each lane."""
-        self._link = ControllerLink(client_id=name)
+        self._link = ControllerLink(client_id=name, connector=connector)
         self._statistics = RequestStatistics()
         self._store: StoreThreads | None = None
         self._reactor: Reactor | None = None
+        self._certificate_metrics: Callable[[], list[Metric]] = list
         self._chores: list[Callable[[], None]] = []
         """What ends each chore that has begun; the last one ends first."""
 
@@ -155,6 +171,7 @@ class ProcessPorts:
         else:
             for name, loop in body.question_loops():
                 self.zookeeper_loops.start(name, loop)
+        self._certificate_metrics = watch_expiry("broker", self._tls, self._clock, self._timer)
         self._start_metrics(body)
 
     def _new_reactor(self, body: BrokerBody) -> Reactor:
@@ -162,7 +179,7 @@ class ProcessPorts:
         frames_bytes_max = config.get_int("queued.max.request.bytes")
         return Reactor(
             [
-                Listener(endpoint.host, endpoint.port, name)
+                Listener(endpoint.host, endpoint.port, name, self._tls.get(name))
                 for name, endpoint in self._listeners.to_bind(
                     self._own_address(), self.listener_ports
                 ).items()
@@ -220,6 +237,7 @@ class ProcessPorts:
                 *conversion_metrics(body.context.conversions),
                 *request_metrics(self._statistics),
                 *remote_metrics(body.copies),
+                *self._certificate_metrics(),
             ),
             self._options.host,
             port,

@@ -1,0 +1,115 @@
+"""Which listeners speak TLS, and how brokers and the controller dial each other.
+
+The brokers' listener decides for all that a cluster says to itself: requests between brokers and with the
+controller, the start's questions, and the control channel of broker processes. Where it speaks TLS, its
+settings serve both sides, as in Kafka: its certificate is shown when this process dials, too, and its trust
+store says which certificates this process accepts.
+
+The code of TLS is imported where a listener speaks it, and nowhere else.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from sparklog.model.errors import ConfigError
+from sparklog.model.metric import Metric
+from sparklog.model.ports import Timer
+from sparklog.model.settings.config import BrokerConfig
+from sparklog.model.time import Clock, WallMs
+
+if TYPE_CHECKING:
+    from sparklog.network.dialing.connector import Connector
+    from sparklog.network.tls.from_settings import DialledTls, ListenerTls
+
+ReadMetrics = Callable[[], list[Metric]]
+
+
+def tls_of_listener(config: BrokerConfig, listener: str) -> "ListenerTls | None":
+    """The accepting side of a listener, None if it is in the clear; ConfigError if its stores do not work."""
+    if listener not in config.listeners.with_tls():
+        return None
+    from sparklog.network.tls.from_settings import server_side
+
+    return server_side(config.tls(listener))
+
+
+def tls_of_listeners(config: BrokerConfig) -> "dict[str, ListenerTls]":
+    """The accepting sides of those listeners that speak TLS; raises as above."""
+    sides = ((name, tls_of_listener(config, name)) for name in config.listeners.bound)
+    return {name: side for name, side in sides if side is not None}
+
+
+def inter_broker_server(config: BrokerConfig) -> "ListenerTls | None":
+    """The accepting side of what brokers, controller and driver say to each other."""
+    return tls_of_listener(config, config.listeners.inter_broker)
+
+
+def inter_broker_client(config: BrokerConfig) -> "DialledTls | None":
+    """The dialling side of the same."""
+    return _client_of(config, config.listeners.inter_broker)
+
+
+def inter_broker_connector(config: BrokerConfig) -> "Connector":
+    """What brokers and the controller dial each other with."""
+    return connector_to(config, config.listeners.inter_broker)
+
+
+def connector_to(config: BrokerConfig, listener: str) -> "Connector":
+    """What dials a listener of brokers with this configuration by the listener's own settings."""
+    # start time: the wire's messages come with it, which a driver imports while Spark starts
+    from sparklog.network.dialing.connector import IN_THE_CLEAR, Connector
+
+    tls = _client_of(config, listener)
+    return IN_THE_CLEAR if tls is None else Connector(tls)
+
+
+def _client_of(config: BrokerConfig, listener: str) -> "DialledTls | None":
+    if listener not in config.listeners.with_tls():
+        return None
+    from sparklog.network.tls.from_settings import client_side
+
+    return client_side(config.tls(listener))
+
+
+def watch_expiry(server: str, sides: "Mapping[str, ListenerTls]", clock: Clock, timer: Timer) -> ReadMetrics:
+    """Warn of certificates that soon expire, until the timer is stopped; their metrics, to be called for."""
+    if not sides:
+        return lambda: []
+    from sparklog.network.tls.expiry_watch import ExpiryWatch
+
+    watch = ExpiryWatch(server, sides, clock)
+    watch.start(timer)
+    return watch.metrics
+
+
+def check_certificates(
+    config: BrokerConfig, hosts: Mapping[str, tuple[str, ...]], now_ms: WallMs
+) -> list[str]:
+    """Warnings of certificates that soon expire; ConfigError with the reasons for which clients would refuse
+    one. ``hosts``: by listener, those that clients and brokers dial.
+    """
+    listeners = [name for name in config.listeners.with_tls() if name in hosts]
+    if not listeners:
+        return []
+    from sparklog.network.tls.certificate_check import check_certificate, expiry_warning
+
+    problems: list[str] = []
+    warnings: list[str] = []
+    for name in listeners:
+        is_for_brokers = name == config.listeners.inter_broker
+        found = check_certificate(config.tls(name), hosts[name], now_ms, is_for_brokers=is_for_brokers)
+        problems += (f"listener {name}: {problem}" for problem in found.problems)
+        warning = expiry_warning(found.expires_at_ms, now_ms)
+        warnings += [] if warning is None else [f"listener {name}: {warning}"]
+    if problems:
+        raise ConfigError("; ".join(problems))
+    return warnings
+
+
+def advertised_hosts(config: BrokerConfig, own_host: str) -> dict[str, tuple[str, ...]]:
+    """By listener, the host at which a broker with this own host is dialled."""
+    listeners = config.listeners
+    return {
+        name: (listeners.advertised[name].host or own_host,) if name in listeners.advertised else ()
+        for name in listeners.bound
+    }
