@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sparklog_runtime.settings.hosts_file import NOTHING_SPECIAL, Hosts, own_names, properties_of
+
+if TYPE_CHECKING:
+    from sparklog.network.tls.sides import TlsClient
 
 
 class ServedBroker(Protocol):
@@ -79,6 +82,8 @@ class BrokerPlan:
     supervisor_host: str
     supervisor_port: int
     token: str
+    has_control_tls: bool = False
+    """Whether the supervisor's port speaks TLS, as the brokers' own listener does."""
     zookeeper: str
     host: str | None
     log_dir_patterns: tuple[str, ...]
@@ -102,6 +107,17 @@ class BrokerPlan:
             ports=ports,
             log_dirs=tuple(pattern.format(id=broker_id) for pattern in self.log_dir_patterns),
         )
+
+
+def control_tls(plan: BrokerPlan) -> "TlsClient | None":
+    """How to dial the supervisor; ConfigError if this host lacks what TLS needs."""
+    if not plan.has_control_tls:
+        return None
+    # Heavy, and the driver has no use for it.
+    from sparklog.model.settings.config import BrokerConfig
+    from sparklog.network.listener_tls import inter_broker_client
+
+    return inter_broker_client(BrokerConfig.parse(plan.settings))
 
 
 def make_real_broker(

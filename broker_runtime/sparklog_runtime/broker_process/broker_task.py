@@ -36,10 +36,12 @@ from types import FrameType
 from typing import Any, Final, NoReturn
 
 from sparklog.model.errors import ConfigError, SparklogError
+from sparklog.network.dialing.tls_refused import TlsRefused
 from sparklog_runtime.broker_process.broker_plan import (
     BrokerIdentity,
     BrokerPlan,
     RunningBroker,
+    control_tls,
     make_real_broker,
 )
 from sparklog_runtime.broker_process.control_channel import (
@@ -116,17 +118,20 @@ def run_broker_process(plan: BrokerPlan) -> str:
     try:
         outcome = process.run()
     except BaseException as error:
-        # End the process: a half-started broker in a pooled worker would go on serving unnoticed.
         logger.exception("broker process failed")
+        if not process.has_joined and isinstance(error, ConfigError | TlsRefused):
+            # The supervisor cannot be reached for good, so Spark delivers the reason.
+            reason.give("stop")
+            _put_back(handlers)
+            raise
+        # End the process: a half-started broker in a pooled worker would go on serving unnoticed.
         process.report_failure(error)
         logging.shutdown()
         os._exit(1)
     logging.shutdown()
     if reason.text != "stop" or not _threads_gone(threads_before):
         os._exit(0)
-    die_with_parent(0)
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+    _put_back(handlers)
     return outcome
 
 
@@ -137,6 +142,13 @@ def _install_signal_handlers(reason: StopReason) -> dict[int, Any]:
     return {
         number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
     }
+
+
+def _put_back(handlers: dict[int, Any]) -> None:
+    """Leave the worker's signals as they were."""
+    die_with_parent(0)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def _watch_parent(reason: StopReason) -> None:
@@ -186,6 +198,11 @@ class _BrokerProcess:
         self._registered: Message | None = None
         self._ended = threading.Event()
         self._started_at = time.monotonic()
+
+    @property
+    def has_joined(self) -> bool:
+        """Whether there has been a connection to the supervisor."""
+        return self._connection is not None
 
     def run(self) -> str:
         identity = self._join()
@@ -258,7 +275,9 @@ class _BrokerProcess:
     def _open(self) -> ControlConnection:
         """A connection to the supervisor, both sides of which have proved that they know the run's token."""
         plan = self._plan
-        connection = ControlConnection.open(plan.supervisor_host, plan.supervisor_port, _CONNECT_TIMEOUT_S)
+        connection = ControlConnection.open(
+            plan.supervisor_host, plan.supervisor_port, _CONNECT_TIMEOUT_S, control_tls(plan)
+        )
         try:
             join(connection, plan.token)
         except BaseException:

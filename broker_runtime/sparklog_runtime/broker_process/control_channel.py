@@ -21,16 +21,22 @@ supervisor knows within milliseconds.
 
 import contextlib
 import json
+import os
 import select
 import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import SparklogError
+from sparklog.network.dialing.dial import dial
+from sparklog.network.streams.byte_stream import ByteStream, PlainStream
+
+if TYPE_CHECKING:
+    from sparklog.network.tls.sides import TlsClient, TlsServer
 
 LINE_BYTES_MAX: Final = 65_536
 _PIECE_BYTES: Final = 4_096
@@ -78,39 +84,42 @@ def require_list(message: Message, field: str, kind: type) -> list[Any]:
 class ControlConnection:
     """One end of the channel. ``send`` from any thread, ``receive`` from one."""
 
-    def __init__(self, peer: socket.socket) -> None:
-        peer.setblocking(False)
-        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # Detects a host that vanished without closing its connections.
-        peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if hasattr(socket, "TCP_KEEPIDLE"):
-            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 5)
-            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 2)
-            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
-        self._socket = peer
+    def __init__(self, stream: ByteStream) -> None:
+        with socket.socket(fileno=os.dup(stream.fileno())) as peer:
+            _watch_host(peer)
+            self.local_host: Final = str(peer.getsockname()[0])
+            """Our own address on the way to the peer."""
+            self.peer_name: Final = _peer_name(peer)
+        self._stream = stream
         self._pending = bytearray()
         self._send_lock = threading.Lock()
         self._state = threading.Lock()  # over all that follows
         self._users = 0
-        """Threads that use the socket at this moment: it is closed after the last one."""
+        """Threads that use the stream at this moment: it is closed after the last one."""
         self._closed = False
 
     @classmethod
-    def open(cls, host: str, port: int, timeout_s: float) -> "ControlConnection":
-        return cls(socket.create_connection((host, port), timeout_s))
+    def open(
+        cls, host: str, port: int, timeout_s: float, tls: "TlsClient | None" = None
+    ) -> "ControlConnection":
+        """Connect; raises as ``dial`` does."""
+        return cls(dial(host, port, timeout_ms=int(timeout_s * 1_000), tls=tls))
 
-    @property
-    def local_host(self) -> str:
-        """Our own address on the way to the peer."""
-        return str(self._socket.getsockname()[0])
+    @classmethod
+    def accept(
+        cls, peer: socket.socket, timeout_s: float, tls: "TlsServer | None" = None
+    ) -> "ControlConnection":
+        """Take over an accepted socket, after its handshake if ``tls`` asks for one; OSError, and the socket
+        is closed, if that fails.
+        """
+        peer.setblocking(False)
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is None:
+            return cls(PlainStream(peer))
+        # OpenSSL is imported by processes that use TLS alone.
+        from sparklog_runtime.broker_process.control_tls import accept_tls
 
-    @property
-    def peer_name(self) -> str:
-        try:
-            host, port = self._socket.getpeername()[:2]
-        except OSError:
-            return "a disconnected peer"
-        return host_port(host, port)
+        return cls(accept_tls(peer, tls, timeout_s))
 
     def send(self, message: Message) -> None:
         """Send one message; OSError if the connection has ended."""
@@ -121,9 +130,11 @@ class ControlConnection:
         with self._send_lock, self._use():
             while rest:
                 try:
-                    rest = rest[self._socket.send(rest) :]
+                    rest = rest[self._stream.send(rest) :]
                 except BlockingIOError:
                     self._wait(select.POLLOUT, None)
+            while not self._stream.flush():
+                self._wait(select.POLLOUT, None)
 
     def receive(self, timeout_s: float | None = None) -> Message | None:
         """The next message, or None when the peer has closed or died.
@@ -148,10 +159,11 @@ class ControlConnection:
             if self._closed:
                 return
             self._closed = True
-            with contextlib.suppress(OSError):  # the peer was faster
-                self._socket.shutdown(socket.SHUT_RDWR)  # wakes threads in poll
             if self._users == 0:
-                self._socket.close()
+                self._stream.close()
+                return
+            with contextlib.suppress(OSError):  # the peer was faster
+                self._stream.shutdown()  # wakes threads in poll
 
     def _receive_some(self, deadline: float | None) -> bytes:
         """What has arrived, waited for; empty at the end of the connection."""
@@ -159,16 +171,16 @@ class ControlConnection:
             with self._use():
                 while True:
                     try:
-                        return self._socket.recv(_PIECE_BYTES)
+                        return self._stream.recv(_PIECE_BYTES)
                     except BlockingIOError:
                         self._wait(select.POLLIN, deadline)
         except ConnectionError:
             return b""
 
     def _wait(self, events: int, deadline: float | None) -> None:
-        """Until the socket is ready or broken; TimeoutError after the deadline."""
+        """Until the stream is ready or broken; TimeoutError after the deadline."""
         poll = select.poll()
-        poll.register(self._socket, events)
+        poll.register(self._stream.fileno(), events)
         if deadline is None:
             poll.poll()
         elif not poll.poll(max(0.0, deadline - time.monotonic()) * 1_000):
@@ -176,7 +188,7 @@ class ControlConnection:
 
     @contextmanager
     def _use(self) -> Iterator[None]:
-        """While inside, the socket's descriptor stays this socket's; ConnectionError after ``close``."""
+        """While inside, the stream's descriptor stays this stream's; ConnectionError after ``close``."""
         with self._state:
             if self._closed:
                 raise ConnectionAbortedError("the control connection is closed")
@@ -190,7 +202,24 @@ class ControlConnection:
         with self._state:
             self._users -= 1
             if self._closed and self._users == 0:
-                self._socket.close()
+                self._stream.close()
+
+
+def _watch_host(peer: socket.socket) -> None:
+    """Detect a host that vanishes without closing its connections."""
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_KEEPIDLE"):
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 5)
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 2)
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+
+
+def _peer_name(peer: socket.socket) -> str:
+    try:
+        host, port = peer.getpeername()[:2]
+    except OSError:
+        return "a disconnected peer"
+    return host_port(host, port)
 
 
 def _parse(line: bytes) -> Message:

@@ -19,6 +19,7 @@ _PYTHON_MISMATCH: Final = re.compile(
 )
 _NO_PYTHON: Final = re.compile(r'Cannot run program "([^"]+)"')
 _NO_SPARKLOG: Final = re.compile(r"No module named '(?:sparklog|sparklog_runtime)\b")
+_CONFIG_ERROR: Final = f"{ConfigError.__module__}.{ConfigError.__name__}: "
 _WORDS_MAX: Final = 500
 
 
@@ -51,7 +52,10 @@ def job_failure(text: str) -> SparklogError:
         )
     if _NO_SPARKLOG.search(text):
         return _no_sparklog(host, "the executors' Python")
-    return SparklogError(f"{cause_in(text)} (host {host})" if found else cause_in(text))
+    cause = cause_in(text)
+    kind = ConfigError if cause.startswith(_CONFIG_ERROR) else SparklogError
+    cause = cause.removeprefix(_CONFIG_ERROR)
+    return kind(f"{cause} (host {host})" if found else cause)
 
 
 def cause_in(text: str) -> str:

@@ -26,6 +26,8 @@ from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.listeners import LISTENERS
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.settings.coordinator_settings import of_a_start
+from sparklog.model.time import WallMs
+from sparklog.network.listener_tls import advertised_hosts, check_certificates
 from sparklog.zookeeper.embedded import find_java
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
 from sparklog_runtime.broker_process.broker_ports import Ports, check_ports, ports_of_brokers
@@ -48,6 +50,7 @@ from sparklog_runtime.settings.start_defaults import (
     differences_in_words,
     keep_defaults,
 )
+from sparklog_runtime.start.asked_brokers import AskedBrokers
 from sparklog_runtime.start.cluster_folders import Layout, RootLock
 from sparklog_runtime.start.cluster_options import (
     ClusterOptions,
@@ -61,7 +64,6 @@ from sparklog_runtime.start.readiness import (
     await_metadata,
     await_remnants,
     await_zookeeper,
-    have_internal_topics,
 )
 from sparklog_runtime.start.session import SparkHost
 from sparklog_runtime.start.start_patience import Background, Patience
@@ -114,6 +116,8 @@ class LocalCluster:
         self._listeners = self._config.listeners
         self._broker_ports = ports_of_brokers(self._listeners, options.port, options.brokers)
         check_ports(self._listeners, self._broker_ports, options.settings, on_one_machine=self._runs_here())
+        if self._runs_here():
+            self._check_certificates(LOOPBACK)
         self._ended = threading.Event()
         self._failure: str | None = None
         self._publisher = Publisher(self.layout.cluster_file, self._describe)
@@ -128,6 +132,19 @@ class LocalCluster:
         self._cluster_id = ""
         self._supervisor: Supervisor | None = None
         self._began = time.monotonic()
+
+    def _check_certificates(self, driver_host: str) -> None:
+        """ConfigError if brokers would refuse this process, or, where they run on this machine, clients them.
+
+        Elsewhere each broker looks at the certificates of its own host.
+        """
+        own = self._listeners.inter_broker
+        hosts: dict[str, tuple[str, ...]] = {own: (driver_host,)}
+        if self._runs_here() and self.options.brokers:
+            hosts = advertised_hosts(self._config, LOOPBACK)
+            hosts[own] = tuple(dict.fromkeys((*hosts[own], driver_host)))
+        for warning in check_certificates(self._config, hosts, WallMs(time.time_ns() // 1_000_000)):
+            self._progress(f"warning: {warning}")
 
     # ------------------------------------------------------------------ what a running cluster reports
 
@@ -238,10 +255,10 @@ class LocalCluster:
         await_election(controller, self._driver_host(), self._application(), session_s, self._patience)
         self._compare_defaults(controller)
         if self._supervisor is not None:
-            await_metadata(controller, self._supervisor, options.ids(), self._patience)
-            started_with = BrokerConfig.parse(of_a_start(self._settings, options.brokers))
+            asked = AskedBrokers(BrokerConfig.parse(of_a_start(self._settings, options.brokers)))
+            await_metadata(controller, self._supervisor, asked, options.ids(), self._patience)
             for broker in self._supervisor.processes()[:1]:
-                have_internal_topics(broker.host, broker.port, started_with)
+                asked.have_internal_topics(broker)
         self._cluster_id = controller.cluster_id
         self._patience.check()
         self._publisher.start()
@@ -335,6 +352,8 @@ class LocalCluster:
 
     def _join_the_race(self) -> Controller:
         """Start the controller candidate, in the background: a ZooKeeper may keep it waiting."""
+        if not self._runs_here():
+            self._check_certificates(self._driver_host())
 
         def join() -> None:
             controller = start_controller(
@@ -366,6 +385,9 @@ class LocalCluster:
         for warning in settings_warnings(conf):
             self._progress(f"warning: {warning}")
         assert self._controller is not None
+        # start time: imported while Spark starts
+        from sparklog.network.listener_tls import inter_broker_server
+
         supervisor = Supervisor(
             ids=self._id_assignment(),
             ports_of=self._ports_of,
@@ -375,6 +397,7 @@ class LocalCluster:
                 on_notice=self._notice,
             ),
             thread=_inheritable_thread(),
+            tls=inter_broker_server(self._config),
         )
         control_port = supervisor.listen(self._driver_host(), self._config.get_int("supervisor.port"))
         self._supervisor = supervisor
@@ -438,6 +461,7 @@ class LocalCluster:
             supervisor_host=self._driver_host(),
             supervisor_port=control_port,
             token=token,
+            has_control_tls=self._listeners.inter_broker in self._listeners.with_tls(),
             zookeeper=self.zookeeper,
             host="127.0.0.1" if here else None,
             log_dir_patterns=patterns,

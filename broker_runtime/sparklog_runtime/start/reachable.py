@@ -26,7 +26,7 @@ def zookeeper_problems(connect_string: str) -> list[str]:
     """Why none of these ZooKeeper servers can be used, one line a server; empty as soon as one serves."""
     problems = []
     for server in connect_string.partition("/")[0].split(","):
-        problem = _server_problem(*_address(server))
+        problem = _server_problem(*address_of(server))
         if problem is None:
             return []
         problems.append(f"{server.strip()} {problem}")
@@ -38,7 +38,7 @@ def master_problem_now(master: str) -> str | None:
     if not master.startswith("spark://"):
         return None
     servers = master.removeprefix("spark://").split(",")
-    if any(is_listening(*_address(server)) for server in servers):
+    if any(is_listening(*address_of(server)) for server in servers):
         return None
     return f"no Spark master answers at {master}: start it, or correct --master"
 
@@ -55,7 +55,8 @@ def _server_problem(host: str, port: int) -> str | None:
     return "does not serve: it has no majority of its ensemble" if _NOT_SERVING in answer else None
 
 
-def _address(server: str) -> tuple[str, int]:
+def address_of(server: str) -> tuple[str, int]:
+    """Host and port of ``host:port``; the port is ZooKeeper's own where ``server`` has none."""
     host, colon, port = server.strip().rpartition(":")
     if not colon or not port.isdigit():
         return server.strip().strip("[]"), ZOOKEEPER_PORT

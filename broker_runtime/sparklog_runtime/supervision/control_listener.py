@@ -9,8 +9,9 @@ import logging
 import socket
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from sparklog.model.cluster_facts import host_port
 from sparklog_runtime.broker_process.control_channel import (
     ControlConnection,
     ControlError,
@@ -18,6 +19,9 @@ from sparklog_runtime.broker_process.control_channel import (
 )
 from sparklog_runtime.broker_process.control_handshake import TIMEOUT_S, admit
 from sparklog_runtime.supervision.tcp_ports import listen
+
+if TYPE_CHECKING:
+    from sparklog.network.tls.sides import TlsServer
 
 logger: Final = logging.getLogger(__name__)
 
@@ -30,10 +34,14 @@ ServeConnection = Callable[[ControlConnection, Message], None]
 class ControlListener:
     """Accepts control connections from ``open`` to ``close``."""
 
-    def __init__(self, token: str, serve: ServeConnection) -> None:
+    def __init__(self, token: str, serve: ServeConnection, tls: "TlsServer | None" = None) -> None:
+        """``tls``: None for connections in the clear."""
         self._token = token
         self._serve = serve
+        self._tls = tls
         self._lock = threading.Lock()
+        self._peers = 0
+        """Connections that are open, those of strangers included."""
         self._connections: set[ControlConnection] = set()
         self._socket: socket.socket | None = None
 
@@ -46,6 +54,7 @@ class ControlListener:
         return int(self._socket.getsockname()[1])
 
     def connections(self) -> list[ControlConnection]:
+        """Connections of broker processes that have said hello."""
         with self._lock:
             return list(self._connections)
 
@@ -62,31 +71,44 @@ class ControlListener:
     def _accept(self, listener: socket.socket) -> None:
         while True:
             try:
-                peer, _ = listener.accept()
+                peer, address = listener.accept()
             except OSError:
                 return  # closed
-            if len(self.connections()) >= CONNECTIONS_MAX:
+            with self._lock:
+                is_full = self._peers >= CONNECTIONS_MAX
+                self._peers += not is_full
+            if is_full:
                 logger.warning("control connection refused: %d are open", CONNECTIONS_MAX)
                 peer.close()
                 continue
-            connection = ControlConnection(peer)
-            with self._lock:
-                self._connections.add(connection)
             threading.Thread(
-                target=self._run, args=(connection,), name="supervisor-connection", daemon=True
+                target=self._run, args=(peer, address), name="supervisor-connection", daemon=True
             ).start()
 
-    def _run(self, connection: ControlConnection) -> None:
+    def _run(self, peer: socket.socket, address: tuple[str, int]) -> None:
         try:
-            hello = self._hello(connection)
-            if hello is not None:
-                self._serve(connection, hello)
+            connection = ControlConnection.accept(peer, TIMEOUT_S, self._tls)
+            try:
+                self._talk(connection)
+            finally:
+                connection.close()
         except (ControlError, OSError) as error:
-            logger.warning("control connection from %s closed: %s", connection.peer_name, error)
+            logger.warning("control connection from %s closed: %s", host_port(*address[:2]), error)
+        finally:
+            with self._lock:
+                self._peers -= 1
+
+    def _talk(self, connection: ControlConnection) -> None:
+        hello = self._hello(connection)
+        if hello is None:
+            return
+        with self._lock:
+            self._connections.add(connection)
+        try:
+            self._serve(connection, hello)
         finally:
             with self._lock:
                 self._connections.discard(connection)
-            connection.close()
 
     def _hello(self, connection: ControlConnection) -> Message | None:
         """The first message of a peer that knows the token; None if it closed the connection first."""

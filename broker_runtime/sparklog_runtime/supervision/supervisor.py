@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
@@ -35,6 +35,9 @@ from sparklog_runtime.broker_process.control_channel import (
 from sparklog_runtime.stop.process_end import ProcessWatch, end_in_words
 from sparklog_runtime.supervision.control_listener import ControlListener
 from sparklog_runtime.supervision.id_assignment import IdAssignment
+
+if TYPE_CHECKING:
+    from sparklog.network.tls.sides import TlsServer
 
 logger: Final = logging.getLogger(__name__)
 
@@ -128,8 +131,11 @@ class Supervisor:
         ports_of: Callable[[int], Mapping[str, int]],
         callbacks: SupervisorCallbacks,
         thread: Callable[..., threading.Thread] = threading.Thread,
+        tls: "TlsServer | None" = None,
     ) -> None:
-        """``ports_of`` says by listener on which ports a broker listens, the one that users see first."""
+        """``ports_of`` says by listener on which ports a broker listens, the one that users see first.
+        ``tls``: of the control port; None for one in the clear.
+        """
         self.token: Final = secrets.token_hex(32)
         self._ids = ids
         self._ports_of = ports_of
@@ -138,7 +144,7 @@ class Supervisor:
         self._slots: dict[int, _Slot] = {}
         self._changed = threading.Condition()
         self._stopping = False
-        self._listener = ControlListener(self.token, self._serve)
+        self._listener = ControlListener(self.token, self._serve, tls)
         self._launcher: JobLauncher | None = None
 
     # ------------------------------------------------------------------ from the driver
@@ -180,7 +186,7 @@ class Supervisor:
             return self._is_complete()
 
     def connections(self) -> list[ControlConnection]:
-        """Open connections of broker processes."""
+        """Open connections of broker processes that have said hello."""
         return self._listener.connections()
 
     def failed(self) -> str | None:

@@ -88,3 +88,11 @@ def test_an_environment_that_differs_is_refused_with_host_value_and_remedy(diffe
     wanted = {"python": "3.11", "pyspark": "4.3.0", "sparklog": "0.1.0"}
     found = {**wanted, "host": "worker-2", "executable": "/opt/python", **difference}
     assert str(environment_refusal(found, wanted)).startswith(f"host worker-2 {words}")
+
+
+def test_a_setting_that_cannot_work_on_a_host_is_worth_no_second_try():
+    cause = "sparklog.model.errors.ConfigError: ssl.keystore.location: away.pem cannot be read here"
+    text = NO_MODULE.replace("ModuleNotFoundError: No module named 'sparklog_runtime'", cause)
+    failure = job_failure(f"Lost task 0.0 in stage 0.0 (TID 0) (worker-3 executor 1): {text}")
+    assert isinstance(failure, ConfigError)
+    assert str(failure) == "ssl.keystore.location: away.pem cannot be read here (host worker-3)"

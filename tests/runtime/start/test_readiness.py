@@ -9,23 +9,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from sparklog.client.cluster import ClusterClient
 from sparklog.model.errors import SparklogError
-from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, INTERNAL_TOPICS
-from sparklog.model.settings.config import BrokerConfig
-from sparklog.testing import InProcessCluster
 from sparklog_runtime.driver_servers.elected_controller import ElectedController
 from sparklog_runtime.start.readiness import (
     await_election,
     await_remnants,
     await_zookeeper,
-    brokers_know,
-    have_internal_topics,
     holds_office,
 )
 from sparklog_runtime.start.start_patience import Patience, StartInterrupted
 from sparklog_runtime.stop.child_processes import ROOT_VARIABLE
-from tests.cluster.test_atomic_writes import Writing
 
 
 @pytest.fixture
@@ -63,44 +56,6 @@ def test_a_start_fails_with_the_reason_for_which_its_controller_cannot_take_char
     broken = SimpleNamespace(is_active=False, elected=lambda: None, failure="node /x is not JSON")
     with pytest.raises(SparklogError, match="cannot take charge of the cluster: node /x is not JSON"):
         await_election(broken, "127.0.0.1", "a", 1.0, Patience(threading.Event(), lambda text: None))
-
-
-def test_brokers_that_cannot_be_asked_know_nothing(closed_port):
-    assert not brokers_know([("127.0.0.1", closed_port)], [1])
-
-
-@pytest.mark.integration
-def test_the_first_atomic_write_after_a_start_needs_no_broker_that_is_down_by_then(tmp_path):
-    with InProcessCluster(tmp_path) as cluster:
-        cluster.create_topic("t", partitions=3)
-        have_internal_topics(cluster.brokers[1].node.host, cluster.brokers[1].node.port, cluster.config)
-        for topic in INTERNAL_TOPICS:
-            cluster.wait_for_isr(topic, 3)
-        cluster.kill(2)
-        with ClusterClient(cluster.bootstrap_servers) as client:
-            cluster.wait_for_isr("t", 2)
-            writing = Writing(client)
-            assert writing.commit(writing.identity(), writing.finished(writing.identity(), b"paid"))
-            assert writing.visible() == [b"paid"]
-
-
-@pytest.mark.integration
-def test_internal_topics_for_which_brokers_are_missing_are_left_to_later_starts(tmp_path, caplog):
-    """A broker that tries would warn."""
-    with InProcessCluster(tmp_path, brokers=1) as cluster, caplog.at_level("WARNING"):
-        needs_three = {
-            "transaction.state.log.replication.factor": "3",
-            "offsets.topic.replication.factor": "1",
-        }
-        node = cluster.brokers[1].node
-        have_internal_topics(node.host, node.port, BrokerConfig.parse(needs_three))
-        cluster.wait_for_isr(GROUP_OFFSETS_TOPIC, 1)
-        assert cluster.admin.list_topics(include_internal=True) == [GROUP_OFFSETS_TOPIC]
-        assert not caplog.records
-
-
-def test_internal_topics_are_not_waited_for(closed_port):
-    have_internal_topics("127.0.0.1", closed_port, BrokerConfig.parse({}))
 
 
 def test_a_zookeeper_that_never_comes_is_named(closed_port):
