@@ -26,8 +26,7 @@ from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.listeners import LISTENERS
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.settings.coordinator_settings import of_a_start
-from sparklog.model.time import WallMs
-from sparklog.network.listener_tls import advertised_hosts, check_certificates
+from sparklog.network.listener_tls import inter_broker_server
 from sparklog.zookeeper.embedded import find_java
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
 from sparklog_runtime.broker_process.broker_ports import Ports, check_ports, ports_of_brokers
@@ -58,6 +57,7 @@ from sparklog_runtime.start.cluster_options import (
     is_on_this_machine,
     own_address,
 )
+from sparklog_runtime.start.own_certificates import check_own_certificates
 from sparklog_runtime.start.readiness import (
     await_election,
     await_master,
@@ -116,8 +116,7 @@ class LocalCluster:
         self._listeners = self._config.listeners
         self._broker_ports = ports_of_brokers(self._listeners, options.port, options.brokers)
         check_ports(self._listeners, self._broker_ports, options.settings, on_one_machine=self._runs_here())
-        if self._runs_here():
-            self._check_certificates(LOOPBACK)
+        self._check_certificates(self._progress)
         self._ended = threading.Event()
         self._failure: str | None = None
         self._publisher = Publisher(self.layout.cluster_file, self._describe)
@@ -133,18 +132,9 @@ class LocalCluster:
         self._supervisor: Supervisor | None = None
         self._began = time.monotonic()
 
-    def _check_certificates(self, driver_host: str) -> None:
-        """ConfigError if brokers would refuse this process, or, where they run on this machine, clients them.
-
-        Elsewhere each broker looks at the certificates of its own host.
-        """
-        own = self._listeners.inter_broker
-        hosts: dict[str, tuple[str, ...]] = {own: (driver_host,)}
-        if self._runs_here() and self.options.brokers:
-            hosts = advertised_hosts(self._config, LOOPBACK)
-            hosts[own] = tuple(dict.fromkeys((*hosts[own], driver_host)))
-        for warning in check_certificates(self._config, hosts, WallMs(time.time_ns() // 1_000_000)):
-            self._progress(f"warning: {warning}")
+    def _check_certificates(self, warn: Callable[[str], None]) -> None:
+        has_brokers = self._runs_here() and self.options.brokers > 0
+        check_own_certificates(self._config, self._driver_host, has_brokers=has_brokers, warn=warn)
 
     # ------------------------------------------------------------------ what a running cluster reports
 
@@ -352,8 +342,6 @@ class LocalCluster:
 
     def _join_the_race(self) -> Controller:
         """Start the controller candidate, in the background: a ZooKeeper may keep it waiting."""
-        if not self._runs_here():
-            self._check_certificates(self._driver_host())
 
         def join() -> None:
             controller = start_controller(
@@ -384,10 +372,8 @@ class LocalCluster:
         check_settings(conf, self._master(), self.options.brokers)
         for warning in settings_warnings(conf):
             self._progress(f"warning: {warning}")
+        self._check_certificates(logger.info)  # again: Spark knows this machine's address now
         assert self._controller is not None
-        # start time: imported while Spark starts
-        from sparklog.network.listener_tls import inter_broker_server
-
         supervisor = Supervisor(
             ids=self._id_assignment(),
             ports_of=self._ports_of,
