@@ -116,7 +116,6 @@ class LocalCluster:
         self._listeners = self._config.listeners
         self._broker_ports = ports_of_brokers(self._listeners, options.port, options.brokers)
         check_ports(self._listeners, self._broker_ports, options.settings, on_one_machine=self._runs_here())
-        self._check_certificates(self._progress)
         self._ended = threading.Event()
         self._failure: str | None = None
         self._publisher = Publisher(self.layout.cluster_file, self._describe)
@@ -131,6 +130,7 @@ class LocalCluster:
         self._cluster_id = ""
         self._supervisor: Supervisor | None = None
         self._began = time.monotonic()
+        self._check_certificates(self._progress)
 
     def _check_certificates(self, warn: Callable[[str], None]) -> None:
         has_brokers = self._runs_here() and self.options.brokers > 0
