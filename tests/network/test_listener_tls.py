@@ -94,7 +94,7 @@ def test_a_certificate_of_which_brokers_would_not_accept_each_other_s_is_refused
     others = Authority(tmp_path / "others")
     listeners = TWO_LISTENERS | {"inter.broker.listener.name": "CLIENTS"}
     strange = config(authority, listeners, **{"ssl.truststore.location": str(others.file)})
-    with pytest.raises(ConfigError, match="listener CLIENTS: .* brokers would not accept this certificate"):
+    with pytest.raises(ConfigError, match=r"listener CLIENTS: .* brokers would not accept this certificate"):
         check_certificates(strange, {"CLIENTS": ("127.0.0.1",)}, NOW_MS)
     assert check_certificates(config(authority, listeners), {"CLIENTS": ("127.0.0.1",)}, NOW_MS) == []
 

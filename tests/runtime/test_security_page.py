@@ -22,11 +22,13 @@ def test_each_command_of_the_page_does_what_the_page_says(reader: Person) -> Non
     printed = "".join(reader.follow(block) for block in blocks_of(DOCS / "security.md"))
     assert "['hello']" in printed
     logs = reader.folder / "cluster" / "logs"
-    listing = Block("", "bash", "sparklog topics list --root cluster --command-config alice.properties")
     for number in (1, 2, 3):
-        log = logs / f"broker-{number}.log"
+        log, address = logs / f"broker-{number}.log", f"--bootstrap-server 127.0.0.1:{9091 + number}"
+        listing = Block("", "bash", f"sparklog topics list {address} --command-config alice.properties")
         until(
-            lambda log=log: "events" in reader.follow(listing)
-            and "certificates and keys are read again" in log.read_text(),
+            lambda log=log, listing=listing: (
+                "events" in reader.follow(listing)
+                and "certificates and keys are read again" in log.read_text()
+            ),
             f"the new certificate in {log}",
         )
