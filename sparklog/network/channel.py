@@ -375,6 +375,12 @@ class Channel:
         """Whether a reply that left while the next request was awaited has a throttle."""
         return self.throttle_ms > 0 and self.phase is Phase.READING
 
+    @property
+    def has_pending(self) -> bool:
+        """Whether the stream has bytes that the selector would report if it saw them."""
+        is_read = self.phase is Phase.READING and self.watched == selectors.EVENT_READ
+        return is_read and self.stream.has_pending
+
     def on_processor_readable(self) -> bool:
         """Whether the processor may receive; if not it must stop watching, which is recorded here."""
         with self._guard:

@@ -201,8 +201,9 @@ class Processor:
             self._work_off_backlog()
         if self._held_up:
             self._readmit()
-        if self._pending:
-            self._receive_pending()
+        for _ in range(len(self._pending)):  # one with more than a turn's worth is pending again
+            if (channel := self._pending.popleft()).has_pending:
+                self._attend(channel, selectors.EVENT_READ)
         now_ms = self._clock.monotonic_ms()
         self._end_throttles(now_ms)
         if now_ms >= self._next_sweep_ms:
@@ -260,14 +261,6 @@ class Processor:
             self._hold_up(channel)
         elif not self._next_request(channel):
             self._wait_for_more(channel)
-
-    def _receive_pending(self) -> None:
-        """One turn each: a channel with more is pending again."""
-        for _ in range(len(self._pending)):
-            channel = self._pending.popleft()
-            is_read = channel.phase is Phase.READING and channel.watched == selectors.EVENT_READ
-            if is_read and channel.stream.has_pending:
-                self._attend(channel, selectors.EVENT_READ)
 
     def _next_request(self, channel: Channel) -> bool:
         """Pass on the next request, if all of it has arrived; the channel is muted then."""
@@ -365,7 +358,7 @@ class Processor:
     def _unmute(self, channel: Channel) -> None:
         """Go on with what the client pipelined, or wait for more."""
         channel.on_processor_enter(Phase.READING)
-        if not (channel.receiver.has_unread or channel.stream.has_pending):
+        if not channel.receiver.has_unread:
             self._watch_for_request(channel)
         elif self._held_up:
             self._hold_up(channel)

@@ -141,8 +141,8 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture
 def transport():
-    """What reactors and raw clients speak."""
-    return os.environ.get("TRANSPORT", "plain")
+    """What reactors and raw clients speak, unless a test names other sides of TLS."""
+    return "plain"
 
 
 @pytest.fixture

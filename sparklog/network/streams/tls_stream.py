@@ -5,7 +5,7 @@
 
 Python's SSLSocket does not fit. Its ``sendfile`` and its ``shutdown`` can put clear text on the wire, a full
 socket wants the same bytes again, and ``sendmsg`` is missing. With memory in between, only ciphertext ever
-reaches the socket, and what was encrypted is accepted for good. The price, measured: a tenth more CPU.
+reaches the socket, and what was encrypted is accepted for good (docs/decisions/0016).
 
 A session takes one thread at a time, and a connection may have a sender beside its receiver. So a lock is
 held over each step. No step blocks. A slice of a file is read outside of the lock.
@@ -49,7 +49,7 @@ _SLICE_BYTES: Final = 64 * 1024
 
 _FEEDS_MAX: Final = 128
 _BUFFERS_MAX: Final = 16
-_MORE_FOLLOWS: Final[int] = getattr(socket, "MSG_MORE", 0)
+_MORE_FOLLOWS: Final = int(getattr(socket, "MSG_MORE", 0))  # flags of the enum are slow
 _NOTHING: Final = memoryview(b"")
 _GREETING_BYTES: Final = 3
 
