@@ -8,7 +8,7 @@ import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sparklog.model.errors import ConfigError
 from sparklog.model.listeners import LISTENER_SETTINGS, Listeners, read_listeners
@@ -27,8 +27,10 @@ from sparklog.model.settings.settings_table import (
     TOPIC_SETTINGS,
 )
 from sparklog.model.settings.synonyms import OTHER_NAMES, names_described_with
-from sparklog.model.settings.tls_checks import check_tls, is_tls_setting
-from sparklog.model.settings.tls_settings import TlsSettings, tls_settings_of_listener
+from sparklog.model.settings.tls_rows import is_tls_setting
+
+if TYPE_CHECKING:
+    from sparklog.model.settings.tls_settings import TlsSettings
 
 
 def nearest_topic_setting(name: str) -> str | None:
@@ -105,7 +107,16 @@ def check_broker_settings(given: Mapping[str, str]) -> Checked:
         if checked.values[name] == 0:
             raise ConfigError(f"{name}=0: must be -1 (no limit) or at least 1")
     listeners = read_listeners(_of_listeners(checked.values))
-    return replace(checked, warnings=(*checked.warnings, *check_tls(given, listeners)))
+    return replace(checked, warnings=(*checked.warnings, *_check_tls(given, listeners)))
+
+
+def _check_tls(given: Mapping[str, str], listeners: Listeners) -> tuple[str, ...]:
+    if not listeners.with_tls() and not any(map(is_tls_setting, given)):
+        return ()
+    # plain brokers start without it
+    from sparklog.model.settings.tls_checks import check_tls
+
+    return check_tls(given, listeners)
 
 
 def check_dynamic_settings(stored: Mapping[str, str]) -> Checked:
@@ -217,8 +228,11 @@ class BrokerConfig(TypedSettings):
     def listeners(self) -> Listeners:
         return read_listeners(_of_listeners(self.given))
 
-    def tls(self, listener: str) -> TlsSettings:
+    def tls(self, listener: str) -> "TlsSettings":
         """The settings of a listener that speaks TLS."""
+        # as above
+        from sparklog.model.settings.tls_settings import tls_settings_of_listener
+
         return tls_settings_of_listener({name: render(value) for name, value in self.given.items()}, listener)
 
     def with_dynamic(self, configs: Mapping[str, str]) -> "BrokerConfig":

@@ -5,7 +5,7 @@ while it serves every client. At Kafka's default a setting promises nothing, and
 The listeners' security protocols are checked in ``sparklog.model.listeners``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -18,6 +18,7 @@ from sparklog.model.settings.kafka_names import AUTHORIZER_PREFIX, KAFKA_BROKER_
 _TRUSTED: Final = "leave it out, and let only those reach the brokers' ports whom you trust"
 _TRUSTED_ZOOKEEPER: Final = "leave it out, and let only those reach ZooKeeper whom you trust"
 _LEAVE_OUT: Final = "leave it out"
+_AT_START_ALONE: Final = ("ssl.", "sasl.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,17 @@ def refuse_unkept_promise(name: str, text: str) -> None:
     value = text.strip()
     if promise is not None and promise.is_asked_for(value):
         raise ConfigError(f"{name}={shown(name, value)}: {promise.problem}; {promise.remedy}")
+
+
+def refuse_changes_of_security(names: Iterable[str]) -> None:
+    """ConfigError if settings of TLS or logins are among those that change while brokers run."""
+    refused = sorted(name for name in names if without_listener(name).startswith(_AT_START_ALONE))
+    if refused:
+        raise ConfigError(
+            f"{', '.join(refused)} cannot be changed while brokers run, because whoever may change settings "
+            "could take over the brokers' identity; change the files that the settings name, which brokers "
+            "read again within ten seconds, or the settings of the start, and restart"
+        )
 
 
 def _promise(name: str) -> _Unkept | None:

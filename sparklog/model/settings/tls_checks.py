@@ -1,34 +1,26 @@
-"""What the settings of TLS mean together with the listeners, and what of them may not be changed.
+"""What the settings of TLS mean together with the listeners. Brokers that use none do not import it.
 
 Settings of brokers travel to their processes, through Spark's tasks, and are seen on command lines. So a
 secret among them is a reference (``sparklog.model.settings.secrets``).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from sparklog.model.errors import ConfigError
 from sparklog.model.listeners import Listeners
 from sparklog.model.settings.kafka_names import without_listener
 from sparklog.model.settings.secrets import is_reference
-from sparklog.model.settings.tls_rows import TLS_SETTINGS
+from sparklog.model.settings.tls_rows import is_tls_setting
 from sparklog.model.settings.tls_settings import (
     check_tls_settings,
     listener_prefix,
     tls_settings_of_listener,
 )
 
-TLS_NAMES: Final = frozenset(setting.name for setting in TLS_SETTINGS)
-
 _SECRETS: Final = frozenset(
     {"ssl.keystore.password", "ssl.keystore.key", "ssl.key.password", "ssl.truststore.password"}
 )
-_AT_START_ALONE: Final = ("ssl.", "sasl.")
-
-
-def is_tls_setting(name: str) -> bool:
-    """Whether ``name`` is a kept setting of TLS, of all listeners or of one."""
-    return without_listener(name) in TLS_NAMES
 
 
 def check_tls(given: Mapping[str, str], listeners: Listeners) -> tuple[str, ...]:
@@ -46,17 +38,6 @@ def check_tls(given: Mapping[str, str], listeners: Listeners) -> tuple[str, ...]
         f"no listener speaks TLS, so that {', '.join(sorted(names))} has no effect: map a listener to SSL in "
         "listener.security.protocol.map, or call one SSL",
     )
-
-
-def refuse_changes_of_security(names: Iterable[str]) -> None:
-    """ConfigError if settings of TLS or logins are among those that change while brokers run."""
-    refused = sorted(name for name in names if without_listener(name).startswith(_AT_START_ALONE))
-    if refused:
-        raise ConfigError(
-            f"{', '.join(refused)} cannot be changed while brokers run, because whoever may change settings "
-            "could take over the brokers' identity; change the files that the settings name, which brokers "
-            "read again within ten seconds, or the settings of the start, and restart"
-        )
 
 
 def _refuse_literal_secret(name: str, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from sparklog.model.settings.kafka_names import without_listener
 from sparklog.model.settings.setting import Setting
 
 TLS_SETTINGS: Final = (
@@ -33,3 +34,10 @@ TLS_SETTINGS: Final = (
     Setting("ssl.endpoint.identification.algorithm", "string", "https",
             "Empty: brokers and the controller do not compare certificates with the hosts that they dial."),
 )  # fmt: skip
+
+TLS_NAMES: Final = frozenset(setting.name for setting in TLS_SETTINGS)
+
+
+def is_tls_setting(name: str) -> bool:
+    """Whether ``name`` is a kept setting of TLS, of all listeners or of one."""
+    return without_listener(name) in TLS_NAMES

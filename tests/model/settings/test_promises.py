@@ -8,7 +8,7 @@ from sparklog.model.settings.config import check_broker_settings, check_dynamic_
 from sparklog.model.settings.kafka_names import KAFKA_BROKER_PROPERTIES, is_secret
 from sparklog.model.settings.promises import is_unkept_promise
 from sparklog.model.settings.settings_table import BROKER_SETTINGS
-from sparklog.model.settings.tls_checks import TLS_NAMES
+from sparklog.model.settings.tls_rows import TLS_NAMES
 
 DEFAULTS = {
     **security_defaults.RULES,

@@ -4,7 +4,8 @@ import pytest
 
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.config import BrokerConfig, check_broker_settings, check_dynamic_settings
-from sparklog.model.settings.tls_checks import TLS_NAMES, refuse_changes_of_security
+from sparklog.model.settings.promises import refuse_changes_of_security
+from sparklog.model.settings.tls_rows import TLS_NAMES
 from sparklog.model.settings.tls_settings import ClientAuth, StoreFile
 
 TWO = {

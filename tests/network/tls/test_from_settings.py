@@ -297,5 +297,6 @@ def test_a_plain_broker_imports_nothing_of_tls() -> None:
         "from sparklog.model.settings.config import BrokerConfig\n"
         "BrokerConfig.parse({'listeners': 'PLAINTEXT://:0'})\n"
         "assert not {'ssl', '_ssl', 'cryptography'} & sys.modules.keys()\n"
+        "assert 'sparklog.model.settings.tls_settings' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

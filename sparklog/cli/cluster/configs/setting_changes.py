@@ -15,8 +15,8 @@ from sparklog.model.settings.config import (
     nearest_topic_setting,
 )
 from sparklog.model.settings.kafka_names import KAFKA_BROKER_PROPERTIES, KAFKA_TOPIC_PROPERTIES
+from sparklog.model.settings.promises import refuse_changes_of_security
 from sparklog.model.settings.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
-from sparklog.model.settings.tls_checks import refuse_changes_of_security
 
 Change = Mapping[str, str | None]
 """New values by name; None removes the value, so that the next lower level applies."""

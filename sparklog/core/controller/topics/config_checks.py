@@ -21,13 +21,12 @@ from sparklog.model.settings.kafka_names import (
     KAFKA_DYNAMIC_PROPERTIES,
     without_listener,
 )
-from sparklog.model.settings.promises import refuse_unkept_promise
+from sparklog.model.settings.promises import refuse_changes_of_security, refuse_unkept_promise
 from sparklog.model.settings.settings_table import (
     BROKER_SETTINGS,
     CLUSTER_WIDE_SETTINGS,
     DYNAMIC_BROKER_SETTINGS,
 )
-from sparklog.model.settings.tls_checks import refuse_changes_of_security
 
 
 def check_form(change: ConfigChange) -> None:
