@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -36,8 +37,12 @@ def decrypted_key(pem: str, password: str) -> str:
     """The private key of an encrypted block of PEM, without encryption."""
     try:
         key = load_pem_private_key(pem.encode("ascii"), password.encode())
-    except ValueError:
+    except (ValueError, TypeError):  # the latter for an empty password
         raise ConfigError("the password does not open the private key, or the key is damaged") from None
+    except UnsupportedAlgorithm as error:
+        raise ConfigError(
+            f"the private key is encrypted in a way that is too old: {error}; encrypt it anew"
+        ) from None
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode("ascii")
 
 
@@ -49,6 +54,8 @@ def _opened(content: bytes, password: str) -> pkcs12.PKCS12KeyAndCertificates:
         raise ConfigError(
             f"its password does not open it{without}, or it is damaged, or still being written"
         ) from None
+    except UnsupportedAlgorithm as error:
+        raise ConfigError(f"it is encrypted in a way that is too old: {error}; write it anew") from None
 
 
 def _pem(certificate: Certificate) -> str:

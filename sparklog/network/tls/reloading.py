@@ -83,6 +83,8 @@ class FollowedContext:
 
         try:
             return self._load(read)
+        except OSError as error:  # also OpenSSL's, and that no more files can be open
+            raise ConfigError(f"TLS cannot be set up now: {error}") from None
         finally:
             self._files = files
 

@@ -67,6 +67,12 @@ def test_everything_that_may_be_set_is_read() -> None:
     assert [word for word in ("KEY-", "CHAIN", "PASSWORD", "AUTHORITIES") if word in shown] == []
 
 
+def test_equal_settings_are_one_key() -> None:
+    given = {"ssl.truststore.location": "/t", "ssl.truststore.password": "x", "ssl.key.password": "y"}
+    assert len({tls_settings_of_client(given), tls_settings_of_client(dict(given))}) == 1
+    assert tls_settings_of_client(given) != tls_settings_of_client({**given, "ssl.key.password": "z"})
+
+
 @pytest.mark.parametrize("text", ["https", "HTTPS", " https "])
 def test_host_names_are_compared_however_the_algorithm_is_written(text: str) -> None:
     assert tls_settings_of_client({"ssl.endpoint.identification.algorithm": text}).checks_host_names

@@ -166,6 +166,27 @@ def test_what_failed_for_another_reason_than_the_file_is_tried_again_without_a_c
     assert serves(side, after)
 
 
+def test_a_process_that_can_open_no_more_files_goes_on_and_tries_again(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    before, after = issued(), issued()
+    path = written(tmp_path, "keys.pem", pem_of(before))
+    side = server_side(of_listener(path), clock)
+    replace(path, pem_of(after))
+    clock.now_ms += CHECK_INTERVAL_MS
+
+    def none_left(*_: object) -> int:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as full:
+        full.setattr("os.memfd_create", none_left)
+        former = side.context()
+    assert "TLS cannot be set up now: [Errno 24] Too many open files; what was read before" in caplog.text
+    assert side.context() is former
+    clock.now_ms += RETRY_INTERVAL_MS
+    assert serves(side, after)
+
+
 def test_a_password_in_a_file_of_its_own_may_change_after_the_key(tmp_path: Path, clock: Clock) -> None:
     before, after = issued(), issued()
     path = written(tmp_path, "keys.pem", encrypted_pem_of(before, "first"))

@@ -5,6 +5,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.serialization import pkcs12
 
 from sparklog.credentials.references import read_file
 from sparklog.model.errors import ConfigError
@@ -29,6 +32,7 @@ LEAF = issued()
 @pytest.fixture(autouse=True)
 def _password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANTED", PASSWORD)
+    monkeypatch.setenv("EMPTY", "")
 
 
 def chain_of(settings: TlsSettings) -> tuple[str, ...]:
@@ -50,8 +54,8 @@ def expected() -> tuple[str, ...]:
 def test_neither_name_nor_type_decides_what_a_key_store_is(tmp_path: Path, name: str, kind: str) -> None:
     pem = written(tmp_path, name, pem_of(LEAF))
     assert chain_of(of_client(keystore_location=pem, keystore_type=kind)) == expected()
-    pkcs12 = written(tmp_path, name, pkcs12_of(LEAF))
-    settings = of_client(keystore_location=pkcs12, keystore_type=kind, keystore_password="${env:PLANTED}")
+    store = written(tmp_path, name, pkcs12_of(LEAF))
+    settings = of_client(keystore_location=store, keystore_type=kind, keystore_password="${env:PLANTED}")
     assert chain_of(settings) == expected()
 
 
@@ -70,6 +74,23 @@ def test_a_key_store_may_be_written_in_the_settings_themselves(tmp_path: Path) -
     assert chain_of(settings) == expected()
 
 
+def test_a_chain_leads_from_the_owner_upwards_however_a_pkcs12_store_has_it(tmp_path: Path) -> None:
+    middle = AUTHORITY.create_child_ca()
+    lower = middle.create_child_ca()
+    leaf = issued(authority=lower)
+    key = serialization.load_pem_private_key(leaf.private_key_pem.bytes(), None)
+    own, *others = (x509.load_pem_x509_certificate(one.bytes()) for one in leaf.cert_chain_pems)
+    stranger = x509.load_pem_x509_certificate(OTHER_AUTHORITY.cert_pem.bytes())
+    for shuffled in ([*others, stranger], [stranger, *reversed(others)]):
+        content = pkcs12.serialize_key_and_certificates(
+            b"a", key, own, shuffled, serialization.BestAvailableEncryption(PASSWORD.encode())
+        )
+        path = written(tmp_path, "keys.p12", content)
+        settings = of_client(keystore_location=path, keystore_password=PASSWORD)
+        assert chain_of(settings) == tuple(one.bytes().decode() for one in leaf.cert_chain_pems)
+    assert len(others) == 2
+
+
 def test_a_location_may_be_a_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEYS", written(tmp_path, "keys.pem", pem_of(LEAF)))
     assert chain_of(of_client(keystore_location="${env:KEYS}")) == expected()
@@ -79,8 +100,8 @@ def test_authorities_come_from_pem_from_pkcs12_and_from_the_settings(tmp_path: P
     one, other = (each.cert_pem.bytes() for each in (AUTHORITY, OTHER_AUTHORITY))
     both = written(tmp_path, "both.pem", b"# two authorities\n" + one + other)
     assert authorities_of(of_client(truststore_location=both), read_file) == (one.decode(), other.decode())
-    pkcs12 = written(tmp_path, "trust", pkcs12_of_authority())
-    settings = of_client(truststore_location=pkcs12, truststore_password="${env:PLANTED}")
+    store = written(tmp_path, "trust", pkcs12_of_authority())
+    settings = of_client(truststore_location=store, truststore_password="${env:PLANTED}")
     assert authorities_of(settings, read_file) == (one.decode(),)
     inline = of_client(truststore_certificates=one.decode())
     assert authorities_of(inline, read_file) == (one.decode(),)
@@ -107,6 +128,11 @@ CASES = [
         "PATH: the private key is encrypted, and ssl.key.password is not set; set it",
     ),
     (encrypted_pem_of(LEAF), {"key_password": "wrong"}, "PATH: the password does not open the private key"),
+    (
+        encrypted_pem_of(LEAF),
+        {"key_password": "${env:EMPTY}"},
+        "PATH: the password does not open the private",
+    ),
     (encrypted_pem_of(LEAF), {"key_password": "${env:NOT_THERE}"}, "ssl.key.password: ${env:NOT_THERE}: the"),
     (
         pkcs12_of(LEAF),
