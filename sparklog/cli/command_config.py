@@ -77,7 +77,7 @@ class CommandConfig:
             )
 
     def _text(self, name: str) -> str:
-        return resolved(self.properties.get(name, "")).strip()
+        return resolved(name, self.properties.get(name, "")).strip()
 
     def _timeout_ms(self, name: str, default_ms: int) -> int:
         text = self._text(name)

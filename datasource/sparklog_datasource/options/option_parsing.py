@@ -124,7 +124,7 @@ class Options:
     def client(self, name: str) -> str | None:
         """A Kafka client's option, by its name without the prefix."""
         text = self._given.get(CLIENT_PREFIX + name)
-        return None if text is None else resolved(text).strip()
+        return None if text is None else resolved(f"option {CLIENT_PREFIX}{name}", text).strip()
 
     def boolean(self, name: str, default: bool) -> bool:
         text = self.text(name)
@@ -216,7 +216,7 @@ class Options:
             raise ConfigError(
                 f"option '{BOOTSTRAP}' (or '{BOOTSTRAP_SHORT}') must be specified, such as 127.0.0.1:9092"
             )
-        text = resolved(texts.pop())
+        text = resolved(f"option {BOOTSTRAP}", texts.pop())
         parse_bootstrap_servers(text)
         return text
 

@@ -31,14 +31,17 @@ def security_properties(properties: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in properties.items() if name.startswith(_PREFIXES)}
 
 
-def resolved(text: str) -> str:
-    """A property's value, with what its references name; ConfigError says what is missing."""
+def resolved(name: str, text: str) -> str:
+    """A property's value, with what its references name; ConfigError says what is missing, and for what."""
     if "${" not in text:
         return text
     # start time: few values have references
     from sparklog.credentials.references import resolve
 
-    return resolve(text)
+    try:
+        return resolve(text)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from None
 
 
 def protocol_of(properties: Mapping[str, str]) -> SecurityProtocol:
@@ -46,7 +49,7 @@ def protocol_of(properties: Mapping[str, str]) -> SecurityProtocol:
     for name in security_properties(properties):
         _refuse_unknown(name)
     text = properties.get(SECURITY_PROTOCOL, "")
-    name = resolved(text).strip().upper() or SecurityProtocol.PLAINTEXT.name
+    name = resolved(SECURITY_PROTOCOL, text).strip().upper() or SecurityProtocol.PLAINTEXT.name
     if name not in SecurityProtocol.__members__:
         known = ", ".join(protocol.name for protocol in _KEPT)
         near = difflib.get_close_matches(name, [protocol.name for protocol in _KEPT], n=1)

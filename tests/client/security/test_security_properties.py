@@ -40,6 +40,7 @@ def test_the_protocol_may_be_a_reference(monkeypatch: pytest.MonkeyPatch) -> Non
             {"ssl.trustore.location": "f"},
             r"^ssl\.trustore\.location: no .*did you mean ssl\.truststore\.l",
         ),
+        ({"security.protocol": "${env:NOT_SET}"}, r"^security\.protocol: \$\{env:NOT_SET\}: .* no variable"),
         ({"ssl.client.auth": "required"}, r"^ssl\.client\.auth: no client of Kafka has"),
         ({"security.protocl": "SSL"}, r"^security\.protocl: no .*did you mean security\.protocol\?$"),
         ({"security.protocol": "SSL", "security.providers": "X"}, r"^security\.providers: Java's providers"),
