@@ -12,6 +12,7 @@ __all__ = [
     "ErrorCode",
     "KafkaError",
     "LogDirectoryError",
+    "SchemaError",
     "SparklogError",
     "WireError",
 ]
@@ -35,6 +36,10 @@ class CorruptBatch(SparklogError):  # noqa: N818 (the field's word for the thing
 
 class LogDirectoryError(SparklogError):
     """A log directory that cannot be used: locked, foreign, read-only or broken."""
+
+
+class SchemaError(SparklogError):
+    """Columns that a topic cannot have; the message names the column and the remedy."""
 
 
 class KafkaError(SparklogError):
