@@ -17,8 +17,9 @@ Options have the names of Spark's Kafka connector, in any case.
            maxOffsetsPerTrigger, minOffsetsPerTrigger, maxTriggerDelay, reportOffsets, reportAs (stream)
     writes topic (or a column of that name), delivery, txnAppId, txnVersion
 
-Beside the source there are functions for streaming queries, ``lag``, ``lag_listener`` and ``progress``, and
-``register`` for sessions and threads that do not find the source.
+Beside the source there are functions for streaming queries, ``lag``, ``lag_listener`` and ``progress``,
+``create_topic`` for topics with columns, and ``register`` for sessions and threads that do not find the
+source.
 
 Every option, column and function:   docs/spark.md
 How rows become values:              docs/types.md
@@ -28,12 +29,12 @@ Spark imports every top-level module named ``pyspark_…``, and one that fails h
 So this one imports Spark's base class alone, and the others when they are needed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
 from pyspark.sql.datasource import DataSource
 
-__all__ = ["DefaultSource", "lag", "lag_listener", "progress", "register"]
+__all__ = ["DefaultSource", "create_topic", "lag", "lag_listener", "progress", "register"]
 
 
 def __dir__() -> list[str]:
@@ -100,6 +101,29 @@ def register(spark: Any) -> None:
     java_session = getattr(spark, "_jsparkSession", None)
     if java_session is not None:  # a Spark Connect session has none, and needs none
         spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(java_session)
+
+
+def create_topic(
+    name: str,
+    schema: Any,
+    *,
+    options: Mapping[str, str],
+    key: str = "",
+    timestamp: str = "",
+    partitions: int = -1,
+    replication_factor: int = -1,
+    configs: Mapping[str, str] | None = None,
+) -> None:
+    """Create a typed topic: one with columns; returns when its leaders serve it.
+
+    ``schema`` is that of a DataFrame, ``df.schema``, or text in Spark's DDL. ``key`` and ``timestamp`` name
+    columns. ``options`` say which cluster: {"bootstrap.servers": "127.0.0.1:9092"}. -1 stands for the
+    cluster's default. ``configs`` are settings of the topic.
+    """
+    from sparklog_datasource.writing.new_typed_topic import create_typed_topic
+
+    settings = dict(configs or {})
+    create_typed_topic(name, schema, options, key, timestamp, partitions, replication_factor, settings)
 
 
 def lag(query: Any) -> dict[str, str]:

@@ -17,6 +17,7 @@ from sparklog.model.cluster_facts import Node
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.model.kafka_numbers import TOPIC_RESOURCE, ConfigSource
+from sparklog.model.schema.schema_settings import SCHEMA_SETTINGS
 from sparklog.wire.messages.admin.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -94,6 +95,8 @@ class TopicDescription:
     configs: Mapping[str, str]
     """The topic's own settings; all other settings have the brokers' values."""
     is_internal: bool = False
+    schema_version: int = 0
+    """The newest version of its columns; 0 if it has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,10 +189,14 @@ class Admin:
     # Settings and the cluster.
 
     def topic_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Each topic's own settings, without the brokers' values."""
+        """Each topic's own settings, without the brokers' values, and without columns."""
         described = self.describe_configs(TOPIC_RESOURCE, names)
         return {
-            name: {key: value for key, (value, source) in settings.items() if source == ConfigSource.TOPIC}
+            name: {
+                key: value
+                for key, (value, source) in settings.items()
+                if source == ConfigSource.TOPIC and key not in SCHEMA_SETTINGS
+            }
             for name, settings in described.items()
         }
 
@@ -308,4 +315,5 @@ def _description(topic: TopicMetadata, known: _Offsets, configs: Mapping[str, st
         partitions=tuple(partitions),
         configs=configs,
         is_internal=topic.is_internal,
+        schema_version=topic.schema_version,
     )

@@ -74,6 +74,7 @@ def _update_metadata(send: SendUpdateMetadata, controller_epoch: ControllerEpoch
                 topic_name=topic.name,
                 topic_id=topic.id,
                 configs=dict(topic.configs),
+                schema_version=topic.schema_version,
                 partition_states=[
                     _metadata_state(number, state, live, controller_epoch)
                     for number, state in topic.partitions
@@ -124,6 +125,7 @@ def _leader_and_isr(
                 topic_name=topic.name,
                 topic_id=topic.id,
                 configs=dict(topic.configs),
+                schema_version=topic.schema_version,
                 partition_states=[
                     _role(
                         number, state, controller_epoch, is_new=TopicPartition(topic.name, number) in send.new

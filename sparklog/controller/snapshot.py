@@ -6,7 +6,7 @@ controller writes the rest.
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
@@ -35,12 +35,14 @@ from sparklog.core.controller.state.znodes import (
     decode_state,
     decode_topic,
     incarnation_path,
+    schema_path,
     state_path,
     topic_config_path,
     topic_path,
 )
 from sparklog.model.cluster_facts import PartitionState
-from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
+from sparklog.model.errors import SparklogError
+from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicId
 from sparklog.model.zookeeper import ZooKeeper
 
 logger: Final = logging.getLogger(__name__)
@@ -163,15 +165,29 @@ def _read_topics(zookeeper: ZooKeeper) -> tuple[TopicSnapshot, ...]:
     config_paths = [topic_config_path(name) for name in topics]
     configs = zip(config_paths, zookeeper.get_many(config_paths), strict=True)
     states = _read_states(zookeeper, topics)
+    schemas = _read_schemas(zookeeper, topics.values())
     return tuple(
         TopicSnapshot(
             name,
             topic,
             {} if config is None else decode_configs(path, config.data),
             tuple(islice(states, len(topic.assignments))),
+            schemas.get(topic.id, b""),
         )
         for (name, topic), (path, config) in zip(topics.items(), configs, strict=True)
     )
+
+
+def _read_schemas(zookeeper: ZooKeeper, topics: Iterable[TopicNode]) -> dict[TopicId, bytes]:
+    """The documents of typed topics. Raises SparklogError if one is missing."""
+    typed = [topic.id for topic in topics if topic.schema_version > 0]
+    paths = [schema_path(topic) for topic in typed]
+    schemas = {}
+    for topic, path, node in zip(typed, paths, zookeeper.get_many(paths), strict=True):
+        if node is None:
+            raise SparklogError(f"{path} is missing, which has the columns of a topic: restore the node")
+        schemas[topic] = node.data
+    return schemas
 
 
 def _read_states(zookeeper: ZooKeeper, topics: Mapping[str, TopicNode]) -> Iterator[PartitionState | None]:

@@ -30,6 +30,7 @@ from sparklog.controller.controller_server import ControllerServer
 from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.schema.schema_settings import schema_settings
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.settings.coordinator_settings import of_a_start
 from sparklog.network.clock import SystemClock
@@ -210,11 +211,18 @@ class InProcessCluster:
         partitions: int = 1,
         replication_factor: int = -1,
         configs: Mapping[str, str] | None = None,
+        schema: str = "",
+        key: str = "",
+        timestamp: str = "",
     ) -> None:
-        """Create a topic; by default every broker has a replica of it."""
+        """Create a topic; by default every broker has a replica of it.
+
+        ``schema`` gives a typed topic its columns, in Spark's DDL; ``key`` and ``timestamp`` name columns.
+        """
         factor = len(self._ids) if replication_factor < 0 else replication_factor
+        settings = {**(configs or {}), **schema_settings(schema, key, timestamp)}
         self.admin.create_topics(
-            [NewTopic(name=name, partitions=partitions, replication_factor=factor, configs=configs or {})]
+            [NewTopic(name=name, partitions=partitions, replication_factor=factor, configs=settings)]
         )
 
     def produce(self, topic: str, records: Iterable[Sendable], *, partition: int | None = None) -> None:

@@ -68,6 +68,7 @@ _ENDED: Final = Extension(5_019, "ended", "int64 array")
 
 _WITHOUT_STORE: Final = Extension(5_020, "without_store", "int64")
 _STORE_GIVEN_UP: Final = Extension(5_021, "store_given_up_in_epoch", "int64")
+_SCHEMA_VERSION: Final = Extension(5_030, "schema_version", "int64")
 
 EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = MappingProxyType(
     {
@@ -81,14 +82,15 @@ EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = 
             _REMOTE_TROUBLE,
         ),
         (3, "response", "MetadataResponseBroker"): (_HAS_LEFT,),
+        (3, "response", "MetadataResponseTopic"): (_SCHEMA_VERSION,),
         (3, "response", "MetadataResponsePartition"): (_LOST_IN_EPOCH,),
-        (4, "request", "LeaderAndIsrTopicState"): (_CONFIGS,),
+        (4, "request", "LeaderAndIsrTopicState"): (_CONFIGS, _SCHEMA_VERSION),
         (4, "request", "LeaderAndIsrPartitionState"): (_MIN_INSYNC_REPLICAS, _LOST_IN_EPOCH, _STORE_GIVEN_UP),
         (4, "response", "LeaderAndIsrPartitionError"): (_LAST_EPOCH, _LOG_END_OFFSET),
         (5, "request", "StopReplicaTopicState"): (_TOPIC_ID,),
         (6, "request", "UpdateMetadataRequest"): (_DYNAMIC_CONFIGS, _DEFAULT_CONFIGS, _PUSH, _ENDED),
         (6, "request", "UpdateMetadataPartitionState"): (_LOST_IN_EPOCH,),
-        (6, "request", "UpdateMetadataTopicState"): (_CONFIGS,),
+        (6, "request", "UpdateMetadataTopicState"): (_CONFIGS, _SCHEMA_VERSION),
         (6, "request", "UpdateMetadataBroker"): (_BROKER_EPOCH,),
         (18, "response", "ApiVersionsResponse"): (_OWN_APIS,),
         (24, "request", "AddPartitionsToTxnTopic"): (_TOPIC_ID,),

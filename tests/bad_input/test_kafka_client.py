@@ -52,6 +52,11 @@ def admin(brokers: InProcessCluster) -> AdminClient:
     return AdminClient({"bootstrap.servers": brokers.bootstrap_servers})
 
 
+def typed(columns: str, **more: str) -> NewTopic:
+    """A topic with these columns."""
+    return NewTopic("new", 1, 1, config={"sparklog.schema": columns, **more})
+
+
 TOPICS = [
     ("an invalid topic name", NewTopic("my events", 1, 1), ""),
     (
@@ -75,6 +80,19 @@ TOPICS = [
         NewTopic("new", 1, 1, config={"min.insync.replicas": "0"}),
         "[what it may be](settings.md)",
     ),
+    ("a type of Spark that a topic cannot have", typed("id bigint, s struct<a: variant>"), ""),
+    ("columns whose names differ by case only", typed("id bigint, ID bigint"), ""),
+    ("a column with a name that reads append", typed("_Offset bigint"), ""),
+    ("no columns", typed(""), ""),
+    ("too many columns", typed(", ".join(f"c{number} int" for number in range(1_001))), ""),
+    ("a type of too many levels", typed(f"a {'array<' * 32}int{'>' * 32}"), ""),
+    (
+        "a key with more than one value",
+        typed("a array<int>", **{"sparklog.key": "a"}),
+        "or a column of its own",
+    ),
+    ("a time that is none", typed("a date", **{"sparklog.timestamp": "a"}), ""),
+    ("compaction of a typed topic", typed("id bigint", **{"cleanup.policy": "compact"}), ""),
 ]
 
 
@@ -249,6 +267,18 @@ def test_a_produce_request_is_refused(
     wrong: str, records: bytes, more: dict[str, Any], do: str, connection: Connection, case: Case
 ) -> None:
     case(wrong, "produce response", told(answer(connection, records, **more)), do)
+
+
+def test_a_typed_topic_takes_no_records(brokers: InProcessCluster, case: Case) -> None:
+    brokers.create_topic("typed", schema="id bigint")
+    leader = brokers.brokers[brokers.wait_for_leader("typed")].node
+    with Connection.open(leader.host, leader.port, client_id="bad-input", timeout_ms=5_000) as connection:
+        case(
+            "a record for a typed topic",
+            "produce response",
+            told(answer(connection, GOOD, topic="typed")),
+            "write to an untyped topic",
+        )
 
 
 @pytest.mark.parametrize("version", range(3))

@@ -209,6 +209,7 @@ DEFAULTS = {
     "ended": (),
     "producers": b"",
     "min_insync_replicas": 1,
+    "schema_version": 0,
     "topic_id": NO_TOPIC_ID,
 }
 

@@ -91,7 +91,12 @@ def _role(
         answer.error_code = ErrorCode.invalid_topic_exception
         return answer
     answer.error_code = call.broker.roles.become(
-        topic_partition, topic.topic_id, _state(state), topic.configs, is_new=state.is_new
+        topic_partition,
+        topic.topic_id,
+        _state(state),
+        topic.configs,
+        is_new=state.is_new,
+        schema_version=topic.schema_version,
     )
     partition = call.broker.replicas.get(topic_partition)
     if partition is not None and partition.topic_id == topic.topic_id and state.leader == NO_LEADER:

@@ -148,6 +148,7 @@ def _topic(call: Call, snapshot: MetadataSnapshot, topic: CachedTopic) -> Metada
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.name in INTERNAL_TOPICS,
+        schema_version=topic.schema_version,
         partitions=[
             _partition(call, snapshot, topic, index, state)
             for index, state in sorted(topic.partitions.items())

@@ -8,7 +8,7 @@ A batch that begins a transaction in its partition waits, without a thread, unti
 has said that the partition is in the transaction (``broker/handlers/transactional_produce``). The
 connection's next produce waits with it, so that batches keep their order.
 
-Internal topics are closed to clients, as in Kafka (ReplicaManager.appendToLocalLog).
+Internal topics are closed to clients, as in Kafka (ReplicaManager.appendToLocalLog), and so are typed topics.
 """
 
 from functools import partial
@@ -129,7 +129,12 @@ def _writable(call: Call, topic_partition: TopicPartition) -> Partition | Refuse
         message = f"only the cluster itself writes to {topic_partition.topic}"
         return Refused(ErrorCode.invalid_topic_exception, message)
     partition = call.partition(topic_partition)
-    return Refused(partition) if isinstance(partition, ErrorCode) else partition
+    if isinstance(partition, ErrorCode):
+        return Refused(partition)
+    if partition.schema_version:
+        message = f"topic '{topic_partition.topic}' is typed, and this release does not write to typed topics"
+        return Refused(ErrorCode.invalid_record, message)
+    return partition
 
 
 def _append_one(

@@ -34,6 +34,8 @@ class CachedTopic:
     configs: Mapping[str, str]
     partitions: Mapping[int, PartitionState]
     offline: Mapping[int, tuple[BrokerId, ...]]
+    schema_version: int = 0
+    """The newest version of its columns; 0 if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,12 @@ class MetadataCache:
             offline[partition.partition_index] = tuple(map(BrokerId, partition.offline_replicas))
         if partitions:
             topics[state.topic_name] = CachedTopic(
-                state.topic_name, state.topic_id, dict(state.configs), partitions, offline
+                state.topic_name,
+                state.topic_id,
+                dict(state.configs),
+                partitions,
+                offline,
+                state.schema_version,
             )
         else:
             topics.pop(state.topic_name, None)

@@ -66,6 +66,8 @@ class Partition:
         """
         self.topic_partition: TopicPartition = replica.topic_partition
         self.log = log
+        self.schema_version = 0
+        """The newest version of the topic's columns, as of the replica's last role; 0 if it has none."""
         self._replica = replica
         self._clock = clock
         self._gate = ProducerGate(log, clock)

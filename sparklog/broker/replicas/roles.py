@@ -72,6 +72,7 @@ class Roles:
         configs: Mapping[str, str],
         *,
         is_new: bool,
+        schema_version: int = 0,
     ) -> ErrorCode:
         """Take up the role in ``state``, and create the log if it is missing.
 
@@ -97,6 +98,7 @@ class Roles:
             if isinstance(partition, ErrorCode):
                 return partition
             due.append(partition)
+            partition.schema_version = schema_version
             try:
                 return partition.on_leader_and_isr(state, broker_epoch=self._fence.broker_epoch)
             except SparklogError:

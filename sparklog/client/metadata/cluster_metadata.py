@@ -46,6 +46,8 @@ class TopicMetadata:
     partitions: Mapping[int, PartitionMetadata]
     is_internal: bool = False
     error_code: ErrorCode = ErrorCode.none
+    schema_version: int = 0
+    """The newest version of its columns; 0 if it has none."""
 
     @property
     def replication_factor(self) -> int:
@@ -136,6 +138,7 @@ def _topic(topic: MetadataResponseTopic) -> TopicMetadata:
         partitions={p.partition_index: _partition(p) for p in topic.partitions},
         is_internal=topic.is_internal,
         error_code=topic.error_code,
+        schema_version=topic.schema_version,
     )
 
 

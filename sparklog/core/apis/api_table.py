@@ -46,6 +46,7 @@ from sparklog.core.apis.rights import (
     DESCRIBE_GROUP,
     DESCRIBE_OPERATIONS,
     DESCRIBE_QUOTAS,
+    DESCRIBE_SCHEMA,
     DESCRIBE_TOKENS,
     DESCRIBE_TOPIC,
     DESCRIBE_TRANSACTIONS,
@@ -155,6 +156,7 @@ ROWS: Final = (
     _handled(10_001, "EndWrite", 0, 0, 0, "writes", (END_WRITE,), Quota.request),
     _handled(10_002, "Agree", 0, 0, 0, "writes", (), Quota.request),
     _handled(10_003, "DescribeVisibility", 0, 0, 0, "writes", (DESCRIBE_TOPIC,), Quota.request),
+    _partly_forwarded(10_007, "DescribeSchema", 0, 0, 0, "discovery", (DESCRIBE_SCHEMA,), Quota.request),
 )
 
 APIS: Final[Mapping[int, Api]] = MappingProxyType({api.key: api for api in ROWS})

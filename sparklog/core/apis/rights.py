@@ -91,6 +91,8 @@ ADD_PARTITIONS: Final = (
     OF_VERIFIERS,
 )
 COMMIT_IN_TRANSACTION: Final = (WRITE_TRANSACTION, READ_GROUP, CONSUME_TOPIC)
+DESCRIBE_SCHEMA: Final = Right(AclOperation.describe, ResourceType.topic, or_else=CLUSTER_ACTION)
+"""Brokers ask the controller for schemas that they lack."""
 END_WRITE: Final = Right(AclOperation.write, ResourceType.transactional_id, Condition.under_other_name)
 OPEN_WRITE: Final = (
     WRITE_TOPIC,

@@ -84,6 +84,7 @@ class TopicUpdate:
     id: TopicId
     configs: Mapping[str, str]
     partitions: tuple[tuple[int, PartitionState], ...]
+    schema_version: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,11 +59,12 @@ class ChangeIsrs:
 
 @dataclass(frozen=True, slots=True)
 class CreateTopic:
-    """Create one topic, already checked and placed."""
+    """Create one topic, already checked and placed. ``schema`` is as in ``TopicImage``."""
 
     command: CommandId
     topic: TopicToCreate
     node: TopicNode
+    schema: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

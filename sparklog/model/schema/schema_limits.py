@@ -14,12 +14,14 @@ CREATED_BYTES_MAX: Final = 100_000
 """Most bytes of the document of a new topic."""
 DOCUMENT_BYTES_MAX: Final = 200_000
 """Most bytes of a document ever: it is one node of ZooKeeper."""
+PATH_CHARACTERS_SHOWN_MAX: Final = 20
 
 
 def check_depth(path: str, depth: int) -> None:
     """Raises SchemaError if a type at this depth is too deep."""
     if depth > DEPTH_MAX:
-        raise SchemaError(f"column {path}: types are at most {DEPTH_MAX} levels deep; take levels out")
+        shown = f"{path[:PATH_CHARACTERS_SHOWN_MAX]}…"
+        raise SchemaError(f"column {shown}: types are at most {DEPTH_MAX} levels deep; take levels out")
 
 
 def check_length(text: str) -> None:

@@ -96,6 +96,7 @@ COMMAND_APIS: Final[Mapping[int, CommandApi]] = by_key(
             broker_requests.allocate_producer_ids, broker_requests.allocate_producer_ids_response
         ),
         "AssignReplicasToDirs": _row(broker_requests.lose_logs, broker_requests.lose_logs_response),
+        "DescribeSchema": _row(topic_requests.describe_schema, topic_requests.describe_schema_response),
     }
 )
 

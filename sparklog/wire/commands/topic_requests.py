@@ -6,6 +6,8 @@ from sparklog.core.controller.commands.topic_commands import (
     CreatePartitions,
     CreateTopics,
     DeleteTopics,
+    DescribedSchemas,
+    DescribeSchemas,
     DoomedTopic,
     Increase,
     TopicResult,
@@ -34,6 +36,11 @@ from sparklog.wire.messages.admin.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
+)
+from sparklog.wire.messages.discovery.describe_schema import (
+    DescribedTopicSchema,
+    DescribeSchemaRequest,
+    DescribeSchemaResponse,
 )
 
 
@@ -133,6 +140,26 @@ def create_partitions_response(result: TopicsResult) -> CreatePartitionsResponse
         results=[
             CreatePartitionsTopicResult(
                 name=topic.name, error_code=topic.error, error_message=topic.message or None
+            )
+            for topic in result.topics
+        ]
+    )
+
+
+def describe_schema(request: DescribeSchemaRequest) -> DescribeSchemas:
+    return DescribeSchemas(tuple(request.topics))
+
+
+def describe_schema_response(result: DescribedSchemas) -> DescribeSchemaResponse:
+    return DescribeSchemaResponse(
+        topics=[
+            DescribedTopicSchema(
+                name=topic.name,
+                error_code=topic.error,
+                error_message=topic.message or None,
+                topic_id=topic.id,
+                version=topic.version,
+                document=topic.document or None,
             )
             for topic in result.topics
         ]

@@ -2,13 +2,21 @@
 
 A broker answers for itself, and for topics as it serves them. A broker resource without a name stands for the
 settings of all brokers.
+
+The columns of a typed topic are read-only settings. If this broker must ask the controller for them first, it
+does so on another thread, and leaves them out if no controller answers.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.configs.broker_loggers import describe_loggers
-from sparklog.broker.handlers.configs.described import describe_all_brokers, describe_broker, describe_topic
+from sparklog.broker.handlers.configs.described import (
+    describe_all_brokers,
+    describe_broker,
+    describe_schema,
+    describe_topic,
+)
 from sparklog.broker.handlers.configs.levels import BrokerLevels
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import topic_name_problem
@@ -23,6 +31,27 @@ from sparklog.wire.messages.admin.describe_configs import (
 
 
 def handle(call: Call, request: DescribeConfigsRequest) -> None:
+    unknown = list(_topics_of_unknown_columns(call, request))
+    if not unknown:
+        _answer(call, request)
+        return
+
+    def ask_first() -> None:
+        call.broker.schemas.described(unknown)
+        _answer(call, request)
+
+    call.broker.waiting_room.submit(lambda: call.carefully(ask_first))
+
+
+def _topics_of_unknown_columns(call: Call, request: DescribeConfigsRequest) -> Iterator[str]:
+    for resource in request.resources:
+        topic = call.broker.metadata.topic(resource.resource_name)
+        is_typed = resource.resource_type == TOPIC_RESOURCE and topic is not None and topic.schema_version > 0
+        if is_typed and topic is not None and call.broker.schemas.known(topic) is None:
+            yield topic.name
+
+
+def _answer(call: Call, request: DescribeConfigsRequest) -> None:
     call.reply(
         DescribeConfigsResponse(
             results=[_resource(call, request, resource) for resource in request.resources]
@@ -60,7 +89,9 @@ def _settings(call: Call, resource_type: int, name: str) -> Iterable[DescribeCon
         topic = call.broker.metadata.topic(name)
         if topic is None:
             raise KafkaError(ErrorCode.unknown_topic_or_partition)
-        return describe_topic(topic.configs, levels, settings.now)
+        schema = call.broker.schemas.known(topic) if topic.schema_version else None
+        columns = () if schema is None else describe_schema(schema)
+        return [*describe_topic(topic.configs, levels, settings.now), *columns]
     if resource_type == BROKER_LOGGER_RESOURCE:
         check_own_id(call, name)
         return describe_loggers()

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from sparklog.broker.handlers.configs.levels import BrokerLevels, Levels, default_of, is_sensitive, type_of
-from sparklog.model.kafka_numbers import ConfigSource
+from sparklog.model.kafka_numbers import ConfigSource, ConfigType
+from sparklog.model.schema.document import SchemaDocument
+from sparklog.model.schema.schema_settings import SCHEMA_SETTINGS, settings_of
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.settings.kafka_names import KAFKA_DYNAMIC_PROPERTIES, without_listener
 from sparklog.model.settings.setting import Setting, render
@@ -37,6 +39,20 @@ def describe_topic(
         yield _described(setting, [*_own_level(name, overrides), *levels], value)
     for name in sorted(overrides.keys() - TOPIC_SETTINGS.keys()):
         yield _not_acted_on(name, _own_level(name, overrides), read_only=False)
+
+
+def describe_schema(schema: SchemaDocument) -> Iterator[DescribeConfigsResourceResult]:
+    """The columns of a typed topic."""
+    for name, value in settings_of(schema).items():
+        yield DescribeConfigsResourceResult(
+            name=name,
+            value=value,
+            read_only=True,
+            config_source=ConfigSource.TOPIC,
+            synonyms=_own_level(name, {name: value}),
+            config_type=ConfigType.STRING,
+            documentation=SCHEMA_SETTINGS[name],
+        )
 
 
 def describe_broker(broker: BrokerLevels) -> Iterator[DescribeConfigsResourceResult]:

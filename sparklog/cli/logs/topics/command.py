@@ -13,8 +13,10 @@ EXAMPLES = (
     "sparklog topics create events --partitions 6 --replication-factor 3 --root /tmp/sparklog",
     "sparklog topics create audit --partitions 1 --replication-factor 3 --config min.insync.replicas=2 "
     "--bootstrap-server 127.0.0.1:9092",
+    "sparklog topics create quakes --schema 'id bigint NOT NULL, mag double' --key id --root /tmp/sparklog",
     "sparklog topics list --root /tmp/sparklog",
     "sparklog topics describe events --root /tmp/sparklog --json",
+    "sparklog topics describe quakes --schema --root /tmp/sparklog",
     "sparklog topics alter events --partitions 12 --config retention.ms=86400000 --root /tmp/sparklog",
     "sparklog topics delete events --root /tmp/sparklog",
 )

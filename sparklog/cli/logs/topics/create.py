@@ -3,6 +3,7 @@
 import argparse
 
 from sparklog.cli.command import DONE
+from sparklog.cli.logs.topics.column_options import add_column_arguments, check_columns, column_settings
 from sparklog.cli.progress import patience, say
 from sparklog.cli.topic_names import topic_name
 from sparklog.cli.values import partition_count, replication_factor, setting
@@ -40,11 +41,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE ...",
         help="settings of the topic, under Kafka's names; may be repeated",
     )
+    add_column_arguments(parser)
     parser.add_argument("--if-not-exists", action="store_true", help="do not complain if it is there already")
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Warn of settings that differ from Kafka's, before connecting to the cluster."""
+    """Warn of settings that differ from Kafka's, and refuse columns that no topic can have, before connecting
+    to the cluster.
+    """
+    check_columns(arguments)
     for warning in check_topic_settings(dict(arguments.config)).warnings:
         say(f"warning: {warning}")
 
@@ -54,7 +59,7 @@ def create(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
         name=arguments.name,
         partitions=arguments.partitions,
         replication_factor=arguments.replication_factor,
-        configs=dict(arguments.config),
+        configs={**dict(arguments.config), **column_settings(cluster, arguments)},
     )
     with patience(f"creating topic {topic.name!r}"):
         try:

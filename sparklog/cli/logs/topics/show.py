@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from sparklog.cli.cluster.status.command import LOSSES_TIMEOUT_MS, render_losses
-from sparklog.cli.command import DONE
+from sparklog.cli.command import DONE, UsageError
 from sparklog.cli.connect import wants_json
+from sparklog.cli.logs.topics.column_options import columns_as_json, schema_of, show_columns
 from sparklog.cli.progress import patience
 from sparklog.cli.table import render_table
 from sparklog.cli.topic_names import topic_name, topic_wanted
@@ -15,6 +16,8 @@ from sparklog.client.admin import Admin, PartitionDescription, TopicDescription
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.offsets import RemoteShare
 from sparklog.client.possible_losses import PossibleLoss, possible_losses
+from sparklog.client.topic_schemas import describe_schemas
+from sparklog.model.schema.document import SchemaDocument
 
 LIST_SUMMARY = "list the topics"
 DESCRIBE_SUMMARY = "show leaders, in-sync replicas and offsets of each partition"
@@ -29,11 +32,12 @@ def add_describe_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``describe``."""
     parser.add_argument("name", metavar="NAME", nargs="?", type=topic_name, help="default: all topics")
     parser.add_argument("--internal", action="store_true", help="the cluster's own topics as well")
+    parser.add_argument("--schema", action="store_true", help="the columns of a typed topic alone")
 
 
 def list_topics(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
     if wants_json(arguments):
-        return _show_as_json(_described_topics(cluster, arguments))
+        return _show_as_json(cluster, _described_topics(cluster, arguments))
     with patience("asking for the topics"):
         topics = Admin(cluster).topics(include_internal=arguments.internal)
     rows = [[topic.name, len(topic.partitions), topic.replication_factor, topic.topic_id] for topic in topics]
@@ -46,11 +50,22 @@ def list_topics(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
 
 
 def describe(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
+    if arguments.schema and not wants_json(arguments):
+        return _describe_schema(cluster, arguments)
     topics = _described_topics(cluster, arguments)
     if wants_json(arguments):
-        return _show_as_json(topics)
+        return _show_as_json(cluster, topics)
     losses = possible_losses(cluster, cluster.metadata(), cluster.deadline(LOSSES_TIMEOUT_MS))
     print("\n\n".join(_described(topic, losses) for topic in topics) if topics else "no topics")
+    return DONE
+
+
+def _describe_schema(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
+    if arguments.name is None:
+        raise UsageError("--schema shows the columns of one topic: give its NAME")
+    with patience("asking for the columns"), topic_wanted(cluster, arguments, arguments.name):
+        schema = schema_of(cluster, arguments.name)
+    show_columns(schema)
     return DONE
 
 
@@ -64,18 +79,21 @@ def _described_topics(cluster: ClusterClient, arguments: argparse.Namespace) -> 
     return [topic for topic in topics if arguments.internal or not topic.is_internal]
 
 
-def _show_as_json(topics: list[TopicDescription]) -> int:
-    print(json.dumps({"topics": [topic_as_json(topic) for topic in topics]}))
+def _show_as_json(cluster: ClusterClient, topics: list[TopicDescription]) -> int:
+    typed = [topic.name for topic in topics if topic.schema_version]
+    schemas = describe_schemas(cluster, typed) if typed else {}
+    print(json.dumps({"topics": [topic_as_json(topic, schemas.get(topic.name)) for topic in topics]}))
     return DONE
 
 
-def topic_as_json(topic: TopicDescription) -> dict[str, Any]:
+def topic_as_json(topic: TopicDescription, schema: SchemaDocument | None) -> dict[str, Any]:
     """A topic with Kafka's field names; an offset that its leader did not return is -1."""
     return {
         "name": topic.name,
         "topic_id": str(topic.topic_id),
         "partitions": [_partition_as_json(partition) for partition in topic.partitions],
         "configs": dict(topic.configs),
+        "schema": columns_as_json(schema),
     }
 
 
@@ -108,7 +126,8 @@ def _remote_as_json(share: RemoteShare) -> dict[str, Any]:
 
 def _described(topic: TopicDescription, losses: Sequence[PossibleLoss]) -> str:
     configs = " ".join(f"{name}={value}" for name, value in sorted(topic.configs.items()))
-    title = f"topic {topic.name}, id {topic.topic_id}, configs: {configs or 'none of its own'}"
+    typed = f", columns: version {topic.schema_version}" if topic.schema_version else ""
+    title = f"topic {topic.name}, id {topic.topic_id}{typed}, configs: {configs or 'none of its own'}"
     headers = ["PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR"]
     headers += ["LOG START", "LOCAL START", "HIGH WATERMARK", "LOG END"]
     rows = [

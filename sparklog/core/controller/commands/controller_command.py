@@ -41,6 +41,9 @@ from sparklog.core.controller.commands.topic_commands import (
     CreatePartitions,
     CreateTopics,
     DeleteTopics,
+    DescribedSchema,
+    DescribedSchemas,
+    DescribeSchemas,
     TopicResult,
     TopicsResult,
 )
@@ -60,6 +63,7 @@ Request = (
     | ChangeConfigs
     | AlterQuotas
     | DescribeQuotas
+    | DescribeSchemas
     | ElectLeaders
     | AlterReassignments
     | ListReassignments
@@ -73,6 +77,7 @@ Result = (
     | ConfigsResult
     | QuotasResult
     | DescribedQuotas
+    | DescribedSchemas
     | PartitionsResult
     | ReassignmentsResult
     | ControlledShutdownResult
@@ -145,5 +150,7 @@ def refusal(request: Request, error: ErrorCode, message: str = "") -> Result:
             return QuotasResult(tuple(QuotaResult(one.entity, error, message) for one in alterations))
         case DescribeQuotas():
             return DescribedQuotas(error=error, message=message)
+        case DescribeSchemas(names):
+            return DescribedSchemas(tuple(DescribedSchema(name, error, message) for name in names))
         case DeleteTopics(doomed):
             return TopicsResult(tuple(TopicResult(one.name or "", error, message, one.id) for one in doomed))

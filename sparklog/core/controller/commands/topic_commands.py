@@ -31,6 +31,28 @@ class CreateTopics:
 
 
 @dataclass(frozen=True, slots=True)
+class DescribeSchemas:
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedSchema:
+    """``version`` 0 and no ``document``: the topic has no columns."""
+
+    name: str
+    error: ErrorCode = ErrorCode.none
+    message: str = ""
+    id: TopicId = NO_TOPIC_ID
+    version: int = 0
+    document: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedSchemas:
+    topics: tuple[DescribedSchema, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TopicResult:
     """What became of one topic, created or deleted. ``name`` is empty for an unknown id."""
 

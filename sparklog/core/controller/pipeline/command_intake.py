@@ -12,7 +12,7 @@ from sparklog.core.controller.commands.broker_commands import (
     LoseLogs,
 )
 from sparklog.core.controller.commands.config_commands import ChangeConfigs
-from sparklog.core.controller.commands.controller_command import CommandId, Request
+from sparklog.core.controller.commands.controller_command import CommandId, Request, Result
 from sparklog.core.controller.commands.partition_commands import (
     AlterPartition,
     AlterReassignments,
@@ -24,6 +24,7 @@ from sparklog.core.controller.commands.topic_commands import (
     CreatePartitions,
     CreateTopics,
     DeleteTopics,
+    DescribeSchemas,
     Increase,
     TopicResult,
     TopicToCreate,
@@ -34,6 +35,7 @@ from sparklog.core.controller.pipeline.broker_answers import lose_logs
 from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.pipeline.waiting_commands import WaitingCreation, WaitingDeletion
 from sparklog.core.controller.quotas.quota_questions import describe_quotas
+from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.steps import (
     AddPartitions,
     AllocateIds,
@@ -53,6 +55,7 @@ from sparklog.core.controller.topics.config_changes import strangers
 from sparklog.core.controller.topics.partition_increase import plan_increase
 from sparklog.core.controller.topics.topic_creation import created, plan_topic
 from sparklog.core.controller.topics.topic_deletion import find_doomed
+from sparklog.core.controller.topics.typed_topics import describe_schemas
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import NO_TOPIC_ID
 
@@ -76,14 +79,12 @@ def take_command(work: PendingWork, command: CommandId, request: Request, now_ms
                 return [ReadRegistered(f"settings are given to {', '.join(unknown[:3])}")]
         case AlterQuotas():
             work.add(ApplyQuotas(command, request))
-        case DescribeQuotas():
-            return [Answer(command, describe_quotas(work.image, request))]
+        case DescribeQuotas() | DescribeSchemas() | ListReassignments():
+            return [Answer(command, _described(work.image, request))]
         case ElectLeaders():
             _elect_leaders(work, command, request)
         case AlterReassignments():
             work.add(Reassign(command, request.moves))
-        case ListReassignments():
-            return [Answer(command, list_moves(work.image, request))]
         case CreateTopics():
             _create_topics(work, command, request, now_ms)
         case DeleteTopics():
@@ -91,6 +92,16 @@ def take_command(work: PendingWork, command: CommandId, request: Request, now_ms
         case _:
             assert_never(request)
     return []
+
+
+def _described(image: ClusterImage, question: DescribeQuotas | DescribeSchemas | ListReassignments) -> Result:
+    match question:
+        case DescribeQuotas():
+            return describe_quotas(image, question)
+        case DescribeSchemas():
+            return describe_schemas(image, question)
+        case ListReassignments():
+            return list_moves(image, question)
 
 
 def rebalance(work: PendingWork) -> None:
@@ -123,8 +134,8 @@ Plan = Callable[[], tuple[Step, TopicResult]]
 
 def _create_topics(work: PendingWork, command: CommandId, request: CreateTopics, now_ms: int) -> None:
     def plan(topic: TopicToCreate) -> tuple[Step, TopicResult]:
-        node = plan_topic(work.image, topic)
-        return CreateTopic(command, topic, node), replace(created(topic, node), id=NO_TOPIC_ID)
+        node, schema = plan_topic(work.image, topic)
+        return CreateTopic(command, topic, node, schema), replace(created(topic, node), id=NO_TOPIC_ID)
 
     plans = [(topic.name, partial(plan, topic)) for topic in request.topics]
     _plan_each(work, command, request, plans, "Create topics request names topic '{}' more than once.")

@@ -20,7 +20,7 @@ from sparklog.core.controller.actions import (
     SendUpdateMetadata,
     TopicUpdate,
 )
-from sparklog.core.controller.state.image import ClusterImage
+from sparklog.core.controller.state.image import ClusterImage, TopicImage
 from sparklog.model.cluster_facts import Broker, PartitionState
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
 
@@ -194,10 +194,11 @@ def group(image: ClusterImage, partitions: Iterable[TopicPartition]) -> tuple[To
         state = image.state(partition)
         if state is not None and not image.is_deleting(partition.topic):
             by_topic[partition.topic].append((partition.partition, state))
-    return tuple(
-        TopicUpdate(name, image.topics[name].id, image.topics[name].configs, tuple(states))
-        for name, states in by_topic.items()
-    )
+    return tuple(_update_of(image.topics[name], tuple(states)) for name, states in by_topic.items())
+
+
+def _update_of(topic: TopicImage, states: tuple[tuple[int, PartitionState], ...]) -> TopicUpdate:
+    return TopicUpdate(topic.name, topic.id, topic.configs, states, topic.node.schema_version)
 
 
 def _stated(image: ClusterImage) -> list[TopicPartition]:
@@ -226,4 +227,4 @@ def _deleted_update(image: ClusterImage, name: str) -> TopicUpdate:
         for number, state in enumerate(topic.states)
         if state is not None
     )
-    return TopicUpdate(name, topic.id, topic.configs, states)
+    return _update_of(topic, states)

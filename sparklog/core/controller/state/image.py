@@ -36,6 +36,8 @@ class TopicSnapshot:
     node: TopicNode
     configs: Mapping[str, str]
     states: tuple[PartitionState | None, ...]
+    schema: bytes = b""
+    """As ``TopicImage``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class TopicImage:
     configs: Mapping[str, str]
     states: list[PartitionState | None]
     rules: Rules
+    schema: bytes = b""
+    """The encoded ``SchemaDocument``; empty if the topic has no columns."""
 
     @property
     def id(self) -> TopicId:
@@ -103,6 +107,7 @@ class TopicCreated:
     name: str
     node: TopicNode
     configs: Mapping[str, str]
+    schema: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +227,7 @@ class ClusterImage:
             quotas=dict(snapshot.quotas),
         )
         for topic in snapshot.topics:
-            image._add_topic(topic.name, topic.node, topic.configs, list(topic.states))
+            image._add_topic(topic.name, topic.node, topic.configs, list(topic.states), topic.schema)
         for name in snapshot.deletions:
             if name in image.topics:
                 image._start_deletion(name)
@@ -312,8 +317,8 @@ class ClusterImage:
                 self.topics[partition.topic].states[partition.partition] = state
                 self._forget_ends(partition)
                 self._note_wait(partition, state)
-            case TopicCreated(name, node, configs):
-                self._add_topic(name, node, configs, [None] * len(node.assignments))
+            case TopicCreated(name, node, configs, schema):
+                self._add_topic(name, node, configs, [None] * len(node.assignments), schema)
             case AssignmentsChanged(name, node):
                 topic_image = self.topics[name]
                 added = len(node.assignments) - len(topic_image.states)
@@ -374,9 +379,14 @@ class ClusterImage:
             self.offline[broker] = {one for one in partitions if one.topic != topic}
 
     def _add_topic(
-        self, name: str, node: TopicNode, configs: Mapping[str, str], states: list[PartitionState | None]
+        self,
+        name: str,
+        node: TopicNode,
+        configs: Mapping[str, str],
+        states: list[PartitionState | None],
+        schema: bytes,
     ) -> None:
-        self.topics[name] = TopicImage(name, node, dict(configs), states, self.rules(configs))
+        self.topics[name] = TopicImage(name, node, dict(configs), states, self.rules(configs), schema)
         self.topic_names[node.id] = name
         for number, state in enumerate(states):
             self._note_wait(TopicPartition(name, number), state)
@@ -402,6 +412,7 @@ class ClusterImage:
         assert self.deletions.keys() <= self.topics.keys(), (self.deletions, sorted(self.topics))
         assert {topic.id: name for name, topic in self.topics.items()} == self.topic_names
         for name, topic in self.topics.items():
+            assert bool(topic.schema) == (topic.node.schema_version > 0), name
             for number, state in enumerate(topic.states):
                 if state is not None:
                     assigned = topic.node.assignments[number]

@@ -2,7 +2,8 @@
 
 Paths and JSON follow Kafka's ZooKeeper era, with these additions: ``/brokers/incarnations/N``; in a
 partition's state ``isr_incarnations`` and ``eligible``; in ``/controller`` the address of the controller,
-which is no broker. A path is relative to the chroot of the connection.
+which is no broker; ``/schemas/ID``, the columns of the typed topic with that id, whose newest version stands
+in the topic's node. A path is relative to the chroot of the connection.
 
 Every decoder raises ``SparklogError`` naming the path for bytes that are not what belongs there: state that
 cannot be read must stop the reader, never be taken for absent.
@@ -31,6 +32,7 @@ TOPIC_CONFIGS: Final = "/config/topics"
 BROKER_CONFIGS: Final = "/config/brokers"
 EVERY_BROKER: Final = "<default>"
 DELETE_TOPICS: Final = "/admin/delete_topics"
+SCHEMAS: Final = "/schemas"
 PRODUCER_ID_BLOCK: Final = "/latest_producer_id_block"
 
 PERSISTENT_PATHS: Final = (
@@ -45,6 +47,7 @@ PERSISTENT_PATHS: Final = (
     CLIENT_CONFIGS,
     IP_CONFIGS,
     DELETE_TOPICS,
+    SCHEMAS,
 )
 """Parents that must exist before anything else is written."""
 
@@ -84,6 +87,10 @@ def topic_config_path(topic: str) -> str:
 def broker_config_path(broker: str) -> str:
     """``broker`` is an id, or empty for the settings of all brokers."""
     return f"{BROKER_CONFIGS}/{broker or EVERY_BROKER}"
+
+
+def schema_path(topic: TopicId) -> str:
+    return f"{SCHEMAS}/{topic}"
 
 
 def delete_topic_path(topic: str) -> str:
@@ -340,10 +347,14 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class TopicNode:
-    """What ``/brokers/topics/T`` holds: the topic's id, and the replicas of each partition by number."""
+    """What ``/brokers/topics/T`` holds: the topic's id, and the replicas of each partition by number.
+
+    ``schema_version`` is the newest version of its columns; 0 if it has none.
+    """
 
     id: TopicId
     assignments: tuple[Assignment, ...]
+    schema_version: int = 0
 
 
 def _ids(values: Sequence[Any]) -> tuple[BrokerId, ...]:
@@ -363,6 +374,7 @@ def encode_topic(node: TopicNode) -> bytes:
             "removing_replicas": {
                 str(number): list(given.removing) for number, given in numbered if given.removing
             },
+            **({"schema_version": node.schema_version} if node.schema_version else {}),
         }
     )
 
@@ -377,7 +389,7 @@ def decode_topic(topic: str, data: bytes) -> TopicNode:
             Assignment(_ids(replicas[key]), _ids(adding.get(key, ())), _ids(removing.get(key, ())))
             for key in (str(number) for number in range(len(replicas)))
         )
-        return TopicNode(uuid.UUID(document["topic_id"]), assignments)
+        return TopicNode(uuid.UUID(document["topic_id"]), assignments, int(document.get("schema_version", 0)))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _bad(path, data, error) from None
 

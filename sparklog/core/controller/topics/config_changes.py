@@ -31,8 +31,10 @@ from sparklog.core.controller.state.write_size import WRITE_BYTES_MAX, bytes_of
 from sparklog.core.controller.state.znodes import broker_config_path, encode_configs, topic_config_path
 from sparklog.core.controller.steps import ApplyConfigs, Decision
 from sparklog.core.controller.topics.config_checks import check_change, check_form, with_forced_settings
+from sparklog.core.controller.topics.typed_topics import check_keeps_schema
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE
+from sparklog.model.schema.schema_settings import SCHEMA_SETTINGS
 from sparklog.model.settings.setting import Setting
 from sparklog.model.settings.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
 from sparklog.model.zookeeper import ANY_VERSION, Create, Operation, SetData
@@ -80,21 +82,29 @@ def _refuse_all(step: ApplyConfigs, message: str) -> ConfigsResult:
 def _plan(image: ClusterImage, change: ConfigChange) -> tuple[Mapping[str, str], dict[str, str]]:
     """The resource's settings before and after. Raises KafkaError with the reason if they are illegal."""
     if change.kind == TOPIC_RESOURCE:
-        topic = image.topics.get(change.name)
-        if topic is None or image.is_deleting(change.name):
-            message = f"The topic '{change.name}' does not exist."
-            raise KafkaError(ErrorCode.unknown_topic_or_partition, message)
-        before, known = topic.configs, TOPIC_SETTINGS
-    else:
-        _check_broker(image, change.name)
-        before, known = image.broker_configs.get(change.name, {}), BROKER_SETTINGS
+        return _plan_topic(image, change)
+    _check_broker(image, change.name)
+    before = image.broker_configs.get(change.name, {})
     after = {} if change.replaces_all else dict(before)
     for one in change.changes:
-        _apply(after, one, known, image, is_topic=change.kind == TOPIC_RESOURCE)
-    check_change(change, before, after)
-    if change.kind == TOPIC_RESOURCE:
-        after = with_forced_settings(change.name, after)
+        _apply(after, one, BROKER_SETTINGS, image, is_topic=False)
+    check_change(change, before, after, is_typed=False)
     return before, after
+
+
+def _plan_topic(image: ClusterImage, change: ConfigChange) -> tuple[Mapping[str, str], dict[str, str]]:
+    topic = image.topics.get(change.name)
+    if topic is None or image.is_deleting(change.name):
+        message = f"The topic '{change.name}' does not exist."
+        raise KafkaError(ErrorCode.unknown_topic_or_partition, message)
+    check_keeps_schema(topic, change.changes)
+    is_typed = topic.node.schema_version > 0
+    after = {} if change.replaces_all else dict(topic.configs)
+    for one in change.changes:
+        if one.name not in SCHEMA_SETTINGS:
+            _apply(after, one, TOPIC_SETTINGS, image, is_topic=True)
+    check_change(change, topic.configs, after, is_typed=is_typed)
+    return topic.configs, with_forced_settings(change.name, after, is_typed=is_typed)
 
 
 def strangers(image: ClusterImage, request: ChangeConfigs) -> list[str]:

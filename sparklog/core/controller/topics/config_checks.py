@@ -4,7 +4,8 @@ An illegal value of a topic is INVALID_CONFIG. One of a broker is INVALID_REQUES
 keeps for the sake of its clients (KAFKA-13609).
 
 Internal topics are always compacted: retention by time or size would delete committed offsets that are still
-in use. (Kafka creates them compacted, and lets the policy be changed.)
+in use. (Kafka creates them compacted, and lets the policy be changed.) Typed topics are never compacted: a
+delete would need a kind of row.
 """
 
 from collections.abc import Iterable, Mapping
@@ -48,11 +49,13 @@ def check_form(change: ConfigChange) -> None:
         raise KafkaError(ErrorCode.invalid_request, message)
 
 
-def check_change(change: ConfigChange, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+def check_change(
+    change: ConfigChange, before: Mapping[str, str], after: Mapping[str, str], *, is_typed: bool
+) -> None:
     """Raises KafkaError if the resource may not have the settings ``after`` instead of ``before``."""
     check_configs(change.name, encode_configs(after))
     if change.kind == TOPIC_RESOURCE:
-        check_topic_values(change.name, after)
+        check_topic_values(change.name, after, is_typed=is_typed)
         _check_leaves_no_store(before, after)
         return
     changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
@@ -66,16 +69,17 @@ def check_change(change: ConfigChange, before: Mapping[str, str], after: Mapping
         raise KafkaError(ErrorCode.invalid_request, message)
 
 
-def check_topic_values(topic: str, configs: Mapping[str, str]) -> None:
+def check_topic_values(topic: str, configs: Mapping[str, str], *, is_typed: bool) -> None:
     """Raises KafkaError (INVALID_CONFIG) if the topic may not have these settings."""
     try:
         check_topic_settings(configs)
     except ConfigError as error:
         raise KafkaError(ErrorCode.invalid_config, str(error)) from None
-    for name, value in _forced_settings(topic).items():
+    kind = "typed" if is_typed else "internal"
+    for name, value in _forced_settings(topic, is_typed=is_typed).items():
         given = configs.get(name, value)
         if given.strip() != value:
-            message = f"{name} of internal topic '{topic}' is always {value}, not '{given}': do not set it"
+            message = f"{name} of {kind} topic '{topic}' is always {value}, not '{given}': do not set it"
             raise KafkaError(ErrorCode.invalid_config, message)
 
 
@@ -95,12 +99,14 @@ def _is_on(name: str, configs: Mapping[str, str]) -> bool:
     return configs.get(name, "").strip().lower() == "true"
 
 
-def with_forced_settings(topic: str, configs: Mapping[str, str]) -> dict[str, str]:
-    """``configs`` and, of an internal topic, the settings that it always has."""
-    return {**configs, **_forced_settings(topic)}
+def with_forced_settings(topic: str, configs: Mapping[str, str], *, is_typed: bool) -> dict[str, str]:
+    """``configs`` and, of an internal or typed topic, the settings that it always has."""
+    return {**configs, **_forced_settings(topic, is_typed=is_typed)}
 
 
-def _forced_settings(topic: str) -> Mapping[str, str]:
+def _forced_settings(topic: str, *, is_typed: bool) -> Mapping[str, str]:
+    if is_typed:
+        return {"cleanup.policy": "delete"}
     return {"cleanup.policy": "compact"} if topic in INTERNAL_TOPICS else {}
 
 

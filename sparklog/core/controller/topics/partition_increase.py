@@ -4,6 +4,8 @@ One multi-op writes the topic's node and the states of the new partitions. For a
 writes follow: the controller, or its successor, finds partitions without a state, and creates it.
 """
 
+from dataclasses import replace
+
 from sparklog.core.controller.commands.topic_commands import Increase, TopicResult
 from sparklog.core.controller.leaders.partition_writes import create_states
 from sparklog.core.controller.state.image import AssignmentsChanged, Change, ClusterImage, TopicImage
@@ -26,7 +28,8 @@ def plan_increase(image: ClusterImage, increase: Increase) -> TopicNode:
         placement = _chosen(image, topic, added)
     else:
         placement = _given(image, increase, added, len(existing))
-    node = TopicNode(topic.id, (*existing, *(Assignment(replicas) for replicas in placement)))
+    added_ones = (Assignment(replicas) for replicas in placement)
+    node = replace(topic.node, assignments=(*existing, *added_ones))
     check_topic_node(increase.topic, node)
     return node
 

@@ -1,8 +1,8 @@
 """New topics checked, placed and written, with Kafka's rules and error messages.
 
-One multi-op creates the topic's settings, its node and the states of its partitions: a topic exists whole or
-not at all. Only for a very large topic further writes follow: the controller, or its successor, finds
-partitions without a state, and creates it.
+One multi-op creates the topic's settings, its columns, its node and the states of its partitions: a topic
+exists whole or not at all. Only for a very large topic further writes follow: the controller, or its
+successor, finds partitions without a state, and creates it.
 """
 
 from collections.abc import Mapping
@@ -23,12 +23,14 @@ from sparklog.core.controller.state.znodes import (
     encode_configs,
     encode_topic,
     partitions_path,
+    schema_path,
     topic_config_path,
     topic_path,
 )
 from sparklog.core.controller.steps import CreateTopic, Decision
 from sparklog.core.controller.topics.assignment import Placement, place
 from sparklog.core.controller.topics.config_checks import check_topic_values, with_forced_settings
+from sparklog.core.controller.topics.typed_topics import schema_of_new, without_schema
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, collides, topic_name_problem
 from sparklog.model.zookeeper import Create, Operation
@@ -37,10 +39,13 @@ PARTITIONS_MAX: Final = 100_000
 """Most partitions of one topic; more is taken for a typing error."""
 
 
-def plan_topic(image: ClusterImage, topic: TopicToCreate) -> TopicNode:
-    """The node of the new topic. Raises KafkaError with the reason if there can be no such topic."""
+def plan_topic(image: ClusterImage, topic: TopicToCreate) -> tuple[TopicNode, bytes]:
+    """The node of the new topic, and its schema. Raises KafkaError with the reason if there can be no such
+    topic.
+    """
     _check_name(image, topic.name)
-    _check_configs(topic.name, topic.configs)
+    document = schema_of_new(image, topic.name, topic.configs)
+    _check_configs(topic.name, without_schema(topic.configs), is_typed=document is not None)
     if topic.assignment:
         if topic.partitions != -1 or topic.replication_factor != -1:
             message = (
@@ -51,9 +56,20 @@ def plan_topic(image: ClusterImage, topic: TopicToCreate) -> TopicNode:
         placement = _given_placement(image, topic.assignment)
     else:
         placement = _chosen_placement(image, topic)
-    node = TopicNode(topic.id, tuple(Assignment(replicas) for replicas in placement))
+    assignments = tuple(Assignment(replicas) for replicas in placement)
+    node = TopicNode(topic.id, assignments, 0 if document is None else document.version)
     check_topic_node(topic.name, node)
-    return node
+    if document is None:
+        return node, b""
+    schema = document.encode()
+    size = bytes_of(_topic_nodes(topic, node, schema))
+    if size > WRITE_BYTES_MAX:
+        message = (
+            f"Typed topic '{topic.name}' takes {size} bytes in ZooKeeper, more than {WRITE_BYTES_MAX}; use "
+            "fewer partitions, columns or settings."
+        )
+        raise KafkaError(ErrorCode.invalid_config, message)
+    return node, schema
 
 
 def _check_name(image: ClusterImage, name: str) -> None:
@@ -71,14 +87,14 @@ def _check_name(image: ClusterImage, name: str) -> None:
         raise KafkaError(ErrorCode.invalid_topic_exception, message)
 
 
-def _check_configs(topic: str, configs: Mapping[str, str | None]) -> None:
+def _check_configs(topic: str, configs: Mapping[str, str | None], *, is_typed: bool) -> None:
     unset = sorted(name for name, value in configs.items() if value is None)
     if unset:
         message = f"Null value not supported for topic configs: {', '.join(unset)}"
         raise KafkaError(ErrorCode.invalid_config, message)
     given = {name: value for name, value in configs.items() if value is not None}
     check_configs(topic, encode_configs(given))
-    check_topic_values(topic, given)
+    check_topic_values(topic, given, is_typed=is_typed)
 
 
 def _chosen_placement(image: ClusterImage, topic: TopicToCreate) -> Placement:
@@ -116,10 +132,20 @@ def check_placement(image: ClusterImage, assignment: Mapping[int, tuple[BrokerId
             raise KafkaError(ErrorCode.invalid_replica_assignment, message)
 
 
-def new_configs(topic: TopicToCreate) -> dict[str, str]:
+def new_configs(topic: TopicToCreate, node: TopicNode) -> dict[str, str]:
     """The settings that the topic begins with."""
-    given = {name: value for name, value in topic.configs.items() if value is not None}
-    return with_forced_settings(topic.name, given)
+    kept = without_schema(topic.configs)
+    given = {name: value for name, value in kept.items() if value is not None}
+    return with_forced_settings(topic.name, given, is_typed=node.schema_version > 0)
+
+
+def _topic_nodes(topic: TopicToCreate, node: TopicNode, schema: bytes) -> list[Operation]:
+    operations: list[Operation] = [
+        Create(topic_config_path(topic.name), encode_configs(new_configs(topic, node))),
+        Create(topic_path(topic.name), encode_topic(node)),
+        Create(partitions_path(topic.name)),
+    ]
+    return [*operations, Create(schema_path(node.id), schema)] if schema else operations
 
 
 def created(topic: TopicToCreate, node: TopicNode) -> TopicResult:
@@ -129,7 +155,7 @@ def created(topic: TopicToCreate, node: TopicNode) -> TopicResult:
         id=topic.id,
         partitions=len(node.assignments),
         replication_factor=len(node.assignments[0].replicas),
-        configs=new_configs(topic),
+        configs=new_configs(topic, node),
     )
 
 
@@ -143,13 +169,10 @@ def decide_topic(image: ClusterImage, step: CreateTopic) -> Decision | TopicResu
         _check_name(image, name)
     except KafkaError as error:
         return TopicResult(name, error.code, error.message)
-    operations: list[Operation] = [
-        Create(topic_config_path(name), encode_configs(new_configs(step.topic))),
-        Create(topic_path(name), encode_topic(step.node)),
-        Create(partitions_path(name)),
-    ]
-    changes: list[Change] = [TopicCreated(name, step.node, new_configs(step.topic))]
-    rules = image.rules(new_configs(step.topic))
+    operations = _topic_nodes(step.topic, step.node, step.schema)
+    configs = new_configs(step.topic, step.node)
+    changes: list[Change] = [TopicCreated(name, step.node, configs, step.schema)]
+    rules = image.rules(configs)
     room_bytes = WRITE_BYTES_MAX - bytes_of(operations)
     states, created_ones = create_states(image, name, enumerate(step.node.assignments), rules, room_bytes)
     return Decision(step, (*operations, *states), (*changes, *created_ones))

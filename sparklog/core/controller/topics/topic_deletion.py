@@ -20,6 +20,7 @@ from sparklog.core.controller.state.znodes import (
     delete_topic_path,
     partition_path,
     partitions_path,
+    schema_path,
     state_path,
     topic_config_path,
     topic_path,
@@ -69,6 +70,8 @@ def decide_purge(image: ClusterImage, step: PurgeTopic) -> Decision | None:
         operations += [Delete(state_path(*partition)), Delete(partition_path(*partition))]
     if len(batch) < len(existing):
         return Decision(step, tuple(operations), (PartitionNodesDeleted(batch),))
+    if topic.schema:
+        operations.append(Delete(schema_path(topic.id)))
     operations += [
         Delete(partitions_path(step.topic)),
         Delete(topic_path(step.topic)),

@@ -35,12 +35,14 @@ class LeaderAndIsrTopicState:
     """``configs`` is an extension of ours: the topic's settings that differ from the defaults.
 
     A replica's log is opened with them, before anybody could have read them from ZooKeeper.
+    ``schema_version``, ours too, is the newest version of the topic's columns; 0 if it has none.
     """
 
     topic_name: str
     topic_id: TopicId = NO_TOPIC_ID
     partition_states: list[LeaderAndIsrPartitionState] = field(default_factory=list)
     configs: dict[str, str] = field(default_factory=dict)
+    schema_version: int = 0
 
 
 @dataclass(slots=True, kw_only=True)

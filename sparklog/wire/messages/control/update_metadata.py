@@ -27,12 +27,15 @@ class UpdateMetadataPartitionState:
 
 @dataclass(slots=True, kw_only=True)
 class UpdateMetadataTopicState:
-    """``configs`` is an extension of ours: the topic's settings that differ from the defaults."""
+    """``configs`` is an extension of ours: the topic's settings that differ from the defaults. So is
+    ``schema_version``: the newest version of its columns; 0 if it has none.
+    """
 
     topic_name: str
     topic_id: TopicId = NO_TOPIC_ID
     partition_states: list[UpdateMetadataPartitionState] = field(default_factory=list)
     configs: dict[str, str] = field(default_factory=dict)
+    schema_version: int = 0
 
 
 @dataclass(slots=True, kw_only=True)

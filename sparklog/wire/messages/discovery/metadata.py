@@ -61,7 +61,10 @@ class MetadataResponsePartition:
 
 @dataclass(slots=True, kw_only=True)
 class MetadataResponseTopic:
-    """``name`` may be None from version 12 on only: a topic asked for by an id that nobody knows."""
+    """``name`` may be None from version 12 on only: a topic asked for by an id that nobody knows.
+
+    ``schema_version`` is an extension of ours: the newest version of its columns; 0 if it has none.
+    """
 
     error_code: ErrorCode = ErrorCode.none
     name: str | None = None
@@ -69,6 +72,7 @@ class MetadataResponseTopic:
     is_internal: bool = False
     partitions: list[MetadataResponsePartition] = field(default_factory=list)
     topic_authorized_operations: int = OPERATIONS_OMITTED
+    schema_version: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
