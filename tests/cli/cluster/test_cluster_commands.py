@@ -86,6 +86,7 @@ def test_a_description_as_json_has_kafkas_field_names(sparklog: Sparklog, fake: 
                     }
                 ],
                 "configs": {"retention.ms": "1"},
+                "schema": None,
             }
         ]
     }
