@@ -187,6 +187,7 @@ def test_renegotiation_and_compression_are_refused(keys: str, trust: str) -> Non
             "ssl.truststore.location",
         ),
     ],
+    ids=["expired", "not yet valid", "for clients alone", "of another key", "no trust store"],
 )
 def test_a_listener_whose_stores_do_not_work_does_not_start(
     tmp_path: Path, content: bytes, more: dict[str, str], problem: str
