@@ -91,7 +91,7 @@ def test_a_running_query_sees_everything_that_was_written_before_it_was_asked(
 def test_a_stream_is_written_and_complete_mode_appends(
     spark: Any, read: Frames, read_stream: Frames, append: Append, cluster: InProcessCluster, tmp_path: Path
 ) -> None:
-    cluster.create_topic("counts")
+    cluster.create_topic("complete-counts")
     rows = spark.range(100).selectExpr("string(id % 2) key", "string(id) value").coalesce(1)
     append(rows, "to-count", **WITHOUT_MARKERS)
     stream = read_stream("to-count", startingOffsets="earliest", maxOffsetsPerTrigger="50")
@@ -100,13 +100,13 @@ def test_a_stream_is_written_and_complete_mode_appends(
         counts.writeStream.format("sparklog")
         .outputMode("complete")
         .option("kafka.bootstrap.servers", cluster.bootstrap_servers)
-        .option("topic", "counts")
+        .option("topic", "complete-counts")
         .option("checkpointLocation", str(tmp_path))
         .trigger(availableNow=True)
         .start()
     )
     assert query.awaitTermination(WAIT_S)
-    rows = read("counts").selectExpr("string(key) k", "string(value) v").collect()
+    rows = read("complete-counts").selectExpr("string(key) k", "string(value) v").collect()
     assert sorted(tuple(row) for row in rows) == [("0", "25"), ("0", "50"), ("1", "25"), ("1", "50")]
 
 

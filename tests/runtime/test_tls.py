@@ -94,6 +94,7 @@ class Load:
             self.failures.append(error.str())
 
 
+@pytest.mark.proof
 def test_all_speak_tls_and_certificates_are_replaced_under_load(start, spark, authority, tmp_path):
     authority.issue("broker")
     authority.issue("client")

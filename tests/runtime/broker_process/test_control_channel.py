@@ -1,6 +1,7 @@
 """Lines of JSON between supervisor and brokers: what passes, what is refused, what an end looks like."""
 
 import json
+import os
 import socket
 import threading
 
@@ -29,7 +30,7 @@ def ends():
 
 def test_a_message_arrives_as_it_was_sent(ends):
     near, raw = ends
-    far = ControlConnection(raw)
+    far = ControlConnection.accept(raw, 5.0)
     far.send({"type": "welcome", "broker_id": 3, "note": "é\n"})
     assert near.receive() == {"type": "welcome", "broker_id": 3, "note": "é\n"}
 
@@ -52,11 +53,12 @@ def test_a_message_that_is_late_is_waited_for_again(ends):
 
 def test_a_message_that_the_peer_takes_late_is_sent_whole(ends):
     near, raw = ends
-    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    messages = [{"type": "failed", "reason": str(number) * 60_000} for number in range(10)] * 10
+    with socket.socket(fileno=os.dup(near._stream.fileno())) as same:
+        same.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    messages = [{"type": "failed", "reason": str(number) * 60_000} for number in range(10)]
     sender = threading.Thread(target=lambda: [near.send(message) for message in messages])
     sender.start()
-    far = ControlConnection(raw)
+    far = ControlConnection.accept(raw, 5.0)
     assert [far.receive(60) for _ in messages] == messages
     sender.join()
 

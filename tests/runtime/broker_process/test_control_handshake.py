@@ -16,16 +16,16 @@ NONCE = "ab" * 32
 @pytest.fixture
 def ends():
     """The supervisor's and the broker's end of one connection."""
-    made = tuple(ControlConnection(end) for end in _tcp_pair())
+    made = _ends()
     yield made
     for end in made:
         end.close()
 
 
-def _tcp_pair():
+def _ends():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         near = socket.create_connection(listener.getsockname())
-        return near, listener.accept()[0]
+        return tuple(ControlConnection.accept(end, 5.0) for end in (near, listener.accept()[0]))
 
 
 def _beside(work, *arguments):
@@ -102,7 +102,7 @@ def test_a_recorded_proof_does_not_serve_twice(ends):
     broker.close()
     thread.join()
     recorded = _proof_for(challenge["nonce"])
-    near, far = map(ControlConnection, _tcp_pair())
+    near, far = _ends()
     thread, outcome = _beside(admit, near, TOKEN)
     assert far.receive()["nonce"] != challenge["nonce"]
     far.send(recorded)
@@ -114,7 +114,7 @@ def test_a_recorded_proof_does_not_serve_twice(ends):
 
 def _proof_for(nonce):
     """What a broker with the token answers to this challenge."""
-    supervisor, broker = map(ControlConnection, _tcp_pair())
+    supervisor, broker = _ends()
     thread, _ = _beside(join, broker, TOKEN)
     supervisor.send({"type": "challenge", "nonce": nonce})
     proof = supervisor.receive()
