@@ -24,28 +24,28 @@ def columns_of(client: ClusterClient, topic: str) -> str:
 
 
 def test_a_topic_has_its_columns_and_every_broker_knows_them(cluster: InProcessCluster) -> None:
-    cluster.create_topic("typed", schema=DDL, key="id", timestamp="at", configs={"retention.ms": "9"})
-    assert cluster.client.topic("typed").schema_version == 1
+    cluster.create_topic("columns-typed", schema=DDL, key="id", timestamp="at", configs={"retention.ms": "9"})
+    assert cluster.client.topic("columns-typed").schema_version == 1
     for broker in cluster.brokers.values():
         with ClusterClient(f"{broker.node.host}:{broker.node.port}") as client:
-            schema = describe_schemas(client, ["typed"])["typed"]
+            schema = describe_schemas(client, ["columns-typed"])["columns-typed"]
             assert ddl_text(schema.at(1)) == DDL
             assert (schema.name_of(schema.key), schema.name_of(schema.timestamp)) == ("id", "at")
-    own = cluster.admin.topic_configs(["typed"])["typed"]
+    own = cluster.admin.topic_configs(["columns-typed"])["columns-typed"]
     assert own == {"retention.ms": "9", "cleanup.policy": "delete"}
 
 
 def test_a_topic_without_columns_is_left_out(cluster: InProcessCluster) -> None:
-    cluster.create_topic("plain")
-    assert cluster.client.topic("plain").schema_version == 0
-    assert describe_schemas(cluster.client, ["plain"]) == {}
+    cluster.create_topic("columns-plain")
+    assert cluster.client.topic("columns-plain").schema_version == 0
+    assert describe_schemas(cluster.client, ["columns-plain"]) == {}
     with pytest.raises(KafkaError, match="topic 'no-such-topic': there is none"):
         describe_schemas(cluster.client, ["no-such-topic"])
 
 
 def test_columns_are_settings_that_cannot_be_changed(cluster: InProcessCluster) -> None:
-    cluster.create_topic("fixed", schema=DDL, key="id")
-    shown = describe_topic(cluster.client, "fixed")
+    cluster.create_topic("columns-fixed", schema=DDL, key="id")
+    shown = describe_topic(cluster.client, "columns-fixed")
     of_columns = {name: setting for name, setting in shown.items() if name.startswith("sparklog.")}
     assert {name: setting.value for name, setting in of_columns.items()} == {
         "sparklog.schema": DDL,
@@ -53,45 +53,47 @@ def test_columns_are_settings_that_cannot_be_changed(cluster: InProcessCluster) 
     }
     assert all(setting.read_only for setting in of_columns.values())
     changes = ClusterChanges(cluster.client)
-    changes.alter_topic_configs("fixed", {name: setting.value for name, setting in of_columns.items()})
+    changes.alter_topic_configs(
+        "columns-fixed", {name: setting.value for name, setting in of_columns.items()}
+    )
     refusals = {
         "sparklog.schema": "cannot be changed as a setting: leave it as it is",
         "sparklog.timestamp": "cannot be changed as a setting: leave it as it is",
-        "cleanup.policy": "of typed topic 'fixed' is always delete, not 'compact': do not set it",
+        "cleanup.policy": "of typed topic 'columns-fixed' is always delete, not 'compact': do not set it",
     }
     for name, words in refusals.items():
         with pytest.raises(KafkaError, match=words):
-            changes.alter_topic_configs("fixed", {name: "compact"})
-    assert columns_of(cluster.client, "fixed") == DDL
+            changes.alter_topic_configs("columns-fixed", {name: "compact"})
+    assert columns_of(cluster.client, "columns-fixed") == DDL
 
 
 def test_nothing_is_written_to_a_typed_topic_yet(cluster: InProcessCluster) -> None:
-    cluster.create_topic("closed", schema=DDL)
+    cluster.create_topic("columns-closed", schema=DDL)
     with pytest.raises(
-        KafkaError, match="topic 'closed' is typed, and this release does not write"
+        KafkaError, match="topic 'columns-closed' is typed, and this release does not write"
     ) as refusal:
-        cluster.produce("closed", ["x"])
+        cluster.produce("columns-closed", ["x"])
     assert refusal.value.code is ErrorCode.invalid_record
-    assert cluster.consume("closed") == []
+    assert cluster.consume("columns-closed") == []
 
 
 def test_a_topic_made_again_has_the_columns_of_its_own(cluster: InProcessCluster) -> None:
-    cluster.create_topic("again", schema="a int")
-    assert columns_of(cluster.client, "again") == "a int"
-    cluster.admin.delete_topics(["again"])
+    cluster.create_topic("columns-again", schema="a int")
+    assert columns_of(cluster.client, "columns-again") == "a int"
+    cluster.admin.delete_topics(["columns-again"])
 
-    cluster.create_topic("again", schema="b string")
+    cluster.create_topic("columns-again", schema="b string")
     for broker in cluster.brokers.values():
         with ClusterClient(f"{broker.node.host}:{broker.node.port}") as client:
-            assert columns_of(client, "again") == "b string"
+            assert columns_of(client, "columns-again") == "b string"
 
 
 def test_partitions_and_moves_leave_the_columns(cluster: InProcessCluster) -> None:
-    cluster.create_topic("grown", schema="a int", replication_factor=1)
+    cluster.create_topic("columns-grown", schema="a int", replication_factor=1)
     changes = ClusterChanges(cluster.client)
-    changes.create_partitions("grown", 3)
-    assert cluster.admin.describe_topics(["grown"])[0].schema_version == 1
-    assert columns_of(cluster.client, "grown") == "a int"
+    changes.create_partitions("columns-grown", 3)
+    assert cluster.admin.describe_topics(["columns-grown"])[0].schema_version == 1
+    assert columns_of(cluster.client, "columns-grown") == "a int"
 
 
 @pytest.mark.parametrize(
@@ -110,9 +112,9 @@ def test_columns_that_no_topic_can_have_are_refused(
     cluster: InProcessCluster, settings: dict[str, str], words: str
 ) -> None:
     with pytest.raises(KafkaError, match=words) as refusal:
-        Admin(cluster.client).create_topics([NewTopic(name="refused", configs=settings)])
+        Admin(cluster.client).create_topics([NewTopic(name="columns-refused", configs=settings)])
     assert refusal.value.code is ErrorCode.invalid_config
-    assert "refused" not in cluster.admin.list_topics()
+    assert "columns-refused" not in cluster.admin.list_topics()
 
 
 def test_columns_outlive_controller_and_brokers(tmp_path: Path) -> None:

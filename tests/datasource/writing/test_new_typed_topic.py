@@ -52,8 +52,8 @@ def test_a_frames_schema_becomes_the_columns(
 
 
 def test_columns_may_be_ddl(cluster: InProcessCluster) -> None:
-    pyspark_sparklog.create_topic("of-ddl", "id bigint", options=servers(cluster))
-    assert describe_schemas(cluster.client, ["of-ddl"]).keys() == {"of-ddl"}
+    pyspark_sparklog.create_topic("columns-of-ddl", "id bigint", options=servers(cluster))
+    assert describe_schemas(cluster.client, ["columns-of-ddl"]).keys() == {"columns-of-ddl"}
 
 
 def test_columns_that_no_topic_can_have_are_refused_before_a_broker_is_asked() -> None:
