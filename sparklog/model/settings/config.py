@@ -75,7 +75,7 @@ def _check(
             values[name] = known[name].parse(text)
             if known[name].is_not_yet(values[name]):
                 warnings.append(f"{what} setting {name}={text}: sparklog does not act on this value yet")
-        elif is_tls_setting(name):  # of one listener
+        elif is_tls_setting(name) and without_listener(name) in known:  # of one listener
             values[name] = replace(known[without_listener(name)], name=name).parse(text)
         elif without_listener(name) in kafka_names:
             ignored[name] = text

@@ -179,3 +179,9 @@ def test_a_share_is_a_number_between_0_and_1() -> None:
 def test_every_default_is_a_legal_value_and_every_setting_is_documented(setting) -> None:
     assert setting.parse(render(setting.default)) == setting.default
     assert setting.doc.endswith(".")
+
+
+@pytest.mark.parametrize("name", ["ssl.truststore.location", "listener.name.x.ssl.keystore.key"])
+def test_a_topic_has_no_setting_of_tls(name: str) -> None:
+    with pytest.raises(ConfigError, match="unknown topic setting"):
+        check_topic_settings({name: "x"})
