@@ -14,8 +14,8 @@ OpenSSL gets and gives one record at a time, because its memory never shrinks: a
 60 KB, whatever it has transferred. For the kernel records are taken together.
 
 Either side may change its keys (TLS 1.3). OpenSSL answers with its next record, so that nothing is lost while
-the socket is full. A stream of empty records or new keys ends a step after ``_FEEDS_MAX``, for the sake of
-other connections.
+the socket is full. New keys cost the side that gets them far more than the side that sends 27 bytes. So a
+stream breaks when its peer has sent ``_BARREN_BYTES_MAX`` more without plaintext than plaintext.
 """
 
 import contextlib
@@ -47,6 +47,12 @@ _SEND_BYTES_MAX: Final = 1024 * 1024
 _SLICE_BYTES: Final = 64 * 1024
 """Read of a file at once."""
 
+_BARREN_BYTES_MAX: Final = 32 * 1024
+"""More than a record that is not complete yet, beside a server's tickets."""
+
+_RECORD_OVERHEAD: Final = 64
+"""What a record has at most beside its plaintext. More padding is barren, and no client of Kafka pads."""
+
 _FEEDS_MAX: Final = 128
 _BUFFERS_MAX: Final = 16
 _MORE_FOLLOWS: Final = int(getattr(socket, "MSG_MORE", 0))  # flags of the enum are slow
@@ -63,6 +69,7 @@ class TlsStream:
     """``ByteStream``; usable once ``shake_hands`` has returned True."""
 
     __slots__ = (
+        "_barren_bytes",
         "_explain",
         "_failure",
         "_greeting",
@@ -97,6 +104,7 @@ class TlsStream:
         self._lock = threading.Lock()
         self._greeting = b""
         self._unfed = _NOTHING
+        self._barren_bytes = 0
         self._unsent: deque[Buffer] = deque()
         self._is_over = False  # the handshake
         self._is_kernel_empty = False
@@ -126,6 +134,7 @@ class TlsStream:
         try:
             self._tls.do_handshake()
             self._is_over = True
+            self._barren_bytes = 0
             return True
         except ssl.SSLWantReadError:
             # A peer that has gone has perhaps said why: its bytes are looked at before that is an error.
@@ -201,7 +210,7 @@ class TlsStream:
         for _ in range(_FEEDS_MAX):
             if is_hungry:
                 may_stop = left < wanted and self._is_kernel_empty and not self._unfed
-                if may_stop or not self._pull():
+                if may_stop or self._is_barren() or not self._pull():
                     break
             try:
                 count = take(left)
@@ -215,11 +224,21 @@ class TlsStream:
             if count == 0:  # the peer has announced the end
                 self._has_ended = True
                 break
+            self._barren_bytes = max(0, self._barren_bytes - 2 * count - _RECORD_OVERHEAD)
             left -= count
             if not left:
                 break
             is_hungry = not self._has_ciphertext()
         return left
+
+    def _is_barren(self) -> bool:
+        """Whether the peer keeps this side at work without plaintext, which breaks the stream."""
+        if self._barren_bytes <= _BARREN_BYTES_MAX:
+            return False
+        self._failure = ConnectionAbortedError(
+            f"the peer has sent {self._barren_bytes} bytes of TLS without content"
+        )
+        return True
 
     def _has_ciphertext(self) -> bool:
         """Whether OpenSSL has something that it can decrypt, as far as it shows."""
@@ -244,7 +263,7 @@ class TlsStream:
             if len(self._greeting) < _GREETING_BYTES:
                 self._greeting = (self._greeting + received)[:_GREETING_BYTES]
             self._unfed = memoryview(received)
-        self._incoming.write(self._unfed[:_FEED_BYTES])
+        self._barren_bytes += self._incoming.write(self._unfed[:_FEED_BYTES])
         self._unfed = self._unfed[_FEED_BYTES:] or _NOTHING  # an empty slice would keep all of it in memory
         return True
 

@@ -350,3 +350,46 @@ def test_the_first_bytes_of_a_peer_show_whether_it_speaks_tls(sockets):
         server.shake_hands()
     assert server.has_heard
     assert greetings == [b"\0\0\0"]
+
+
+# Peers that keep this side at work
+
+
+@pytest.fixture
+def greeted(sockets):
+    """The dialling and the accepting stream; the server sends so many tickets, which have no plaintext."""
+
+    def greeted_with(tickets):
+        server_side = ServerSide()
+        server_side.context().num_tickets = tickets
+        client = TlsStream(sockets[0], ClientSide().context(), explain=explain, dialled="localhost")
+        server = TlsStream(sockets[1], server_side.context(), explain=explain)
+        while not client.shake_hands():
+            server.shake_hands()
+        server.shake_hands()
+        return client, server
+
+    return greeted_with
+
+
+def test_a_peer_that_goes_on_without_plaintext_breaks_the_stream(greeted):
+    client, server = greeted(tickets=400)
+    error = None
+    for _ in range(20):
+        server.flush()
+        try:
+            client.recv(1)
+        except BlockingIOError:
+            continue
+        except ConnectionAbortedError as broken:
+            error = broken
+    assert "bytes of TLS without content" in str(error)
+    assert client.has_pending is False
+
+
+def test_plaintext_pays_for_what_comes_beside_it(greeted):
+    client, server = greeted(tickets=2)
+    for count in (1, 20, 3_000, 16_384):
+        for _ in range(400):
+            server.send(bytes(count))
+            assert len(receive_all(client, count)) == count
