@@ -113,13 +113,19 @@ class Handshakes:
         for key, _ in self._selector.select(self._wait_s()):
             if key.data is None:
                 self._waker.clear()
-            elif key.data in self._leaving:
-                self._discard(key.data)
             else:
-                self._go_on(key.data)
+                self._serve(self._discard if key.data in self._leaving else self._go_on, key.data)
         for _ in range(len(self._newcomers)):
-            self._begin(self._newcomers.popleft())
+            self._serve(self._begin, self._newcomers.popleft())
         self._end_overdue(self._clock.monotonic_ms())
+
+    def _serve(self, step: Callable[[_Guest], None], guest: _Guest) -> None:
+        """A failure, such as no more watched descriptors, costs this connection and no other."""
+        try:
+            step(guest)
+        except Exception:
+            logger.exception("%s is closed: its handshake failed", guest)
+            self._close(guest)
 
     def _wait_s(self) -> float | None:
         if self._newcomers:
@@ -140,7 +146,7 @@ class Handshakes:
         self._go_on(guest)
 
     def _go_on(self, guest: _Guest) -> None:
-        """Take the handshake further; a failure costs this connection and no other."""
+        """Take the handshake further, hand over who is through it, and refuse whom it shows to be wrong."""
         stream = guest.stream
         assert stream is not None, f"{guest} has not begun"
         try:
@@ -156,9 +162,6 @@ class Handshakes:
         except OSError as error:
             if stream.has_heard:
                 self._on_refused(guest.client_host, self._reason(guest, str(error)))
-            self._close(guest)
-        except Exception:
-            logger.exception("%s is closed: its handshake failed", guest)
             self._close(guest)
         else:
             self._hand_over(guest, stream, principal)
@@ -206,9 +209,10 @@ class Handshakes:
     def _watch(self, guest: _Guest, events: int) -> None:
         if guest.watched == events:
             return
+        before, guest.watched = guest.watched, 0  # nothing is watched after a failure
         if not events:
             self._selector.unregister(guest.sock)
-        elif guest.watched:
+        elif before:
             self._selector.modify(guest.sock, events, guest)
         else:
             self._selector.register(guest.sock, events, guest)

@@ -1,5 +1,6 @@
 """A listener with TLS: who gets in with which principal, who is refused with which words, who is too slow."""
 
+import errno
 import logging
 import shutil
 import socket
@@ -244,6 +245,44 @@ def test_who_comes_after_the_end_is_closed(cleanups):
     handshakes.adopt(near, "10.0.0.1", Listener("127.0.0.1", 0, "L0", ServerSide()))
     assert far.recv(1) == b""
     assert closed == ["10.0.0.1"]
+
+
+def test_a_connection_that_cannot_be_watched_ends_no_other(cleanups, monkeypatch):
+    closed, welcomed = [], threading.Event()
+    handshakes = Handshakes(
+        name="full",
+        handshake_ms=60_000,
+        clock=SystemClock(),
+        welcome=lambda stream, *_: (cleanups.actions.append(stream.close), welcomed.set()),
+        on_refused=lambda *_: None,
+        on_closed=closed.append,
+    )
+    cleanups.actions.append(handshakes.stop)
+    register, is_full = handshakes._selector.register, True
+
+    def register_if_possible(*terms):
+        if is_full:
+            raise OSError(errno.ENOSPC, "no more descriptors can be watched")
+        return register(*terms)
+
+    monkeypatch.setattr(handshakes._selector, "register", register_if_possible)
+    listener = Listener("127.0.0.1", 0, "L0", ServerSide())
+    near, far = socket.socketpair()
+    cleanups.actions += [near.close, far.close]
+    near.setblocking(False)
+    far.send(b"in the clear")
+    handshakes.adopt(near, "10.0.0.1", listener)
+    handshakes.start()
+    until(lambda: closed == ["10.0.0.1"])
+    is_full = False
+    near, far = socket.socketpair()
+    cleanups.actions += [near.close, far.close]
+    near.setblocking(False)
+    handshakes.adopt(near, "10.0.0.2", listener)
+    far.settimeout(20)
+    with ClientSide().context().wrap_socket(far, server_hostname="localhost") as client:
+        assert client.version() is not None
+        assert welcomed.wait(20)
 
 
 # New keys, and a new handshake, in the middle
