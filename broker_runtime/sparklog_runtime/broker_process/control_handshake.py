@@ -28,6 +28,7 @@ from sparklog_runtime.broker_process.control_channel import (
 TIMEOUT_S: Final = 10.0
 
 _NONCE_BYTES: Final = 32
+_SHOWN_MAX: Final = 80
 _NONCE: Final = re.compile(r"[0-9a-f]{64}")
 _SUPERVISOR: Final = b"supervisor"
 _BROKER: Final = b"broker"
@@ -41,7 +42,7 @@ def admit(connection: ControlConnection, token: str) -> bool:
     if proof is None:
         return False
     answer = _nonce(proof, "proof")
-    if not hmac.compare_digest(_mac(token, _BROKER, challenge, answer), require_str(proof, "mac").encode()):
+    if not _proves(proof, _mac(token, _BROKER, challenge, answer)):
         raise ControlError("it did not prove that it knows this run's token")
     connection.send({"type": "proof", "mac": _mac(token, _SUPERVISOR, challenge, answer).decode()})
     return True
@@ -54,9 +55,7 @@ def join(connection: ControlConnection, token: str) -> None:
     mac = _mac(token, _BROKER, challenge, answer).decode()
     connection.send({"type": "proof", "nonce": answer, "mac": mac})
     proof = _received(connection)
-    if not hmac.compare_digest(
-        _mac(token, _SUPERVISOR, challenge, answer), require_str(proof, "mac").encode()
-    ):
+    if not _proves(proof, _mac(token, _SUPERVISOR, challenge, answer)):
         raise ControlError(
             f"the process at {connection.peer_name} did not prove that it is the supervisor of this run"
         )
@@ -71,11 +70,16 @@ def _received(connection: ControlConnection) -> Message:
 
 def _nonce(message: Message, kind: str) -> str:
     if message["type"] != kind:
-        raise ControlError(f"a control connection does not begin with {message['type']!r}")
+        raise ControlError(f"a control connection does not begin with {message['type'][:_SHOWN_MAX]!r}")
     nonce = require_str(message, "nonce")
     if _NONCE.fullmatch(nonce) is None:
-        raise ControlError(f"control message {kind!r}: nonce={nonce[:80]!r} is not 32 bytes in hex")
+        raise ControlError(f"control message {kind!r}: nonce={nonce[:_SHOWN_MAX]!r} is not 32 bytes in hex")
     return nonce
+
+
+def _proves(proof: Message, mac: bytes) -> bool:
+    shown = require_str(proof, "mac").encode("utf-8", "surrogatepass")  # JSON may have half a character
+    return hmac.compare_digest(mac, shown)
 
 
 def _mac(token: str, side: bytes, challenge: str, answer: str) -> bytes:

@@ -95,6 +95,21 @@ def test_a_broker_does_not_obey_a_process_that_has_only_the_port(ends):
     assert "did not prove that it is the supervisor of this run" in str(outcome[0])
 
 
+def test_a_proof_with_half_a_character_is_none(ends):
+    supervisor, stranger = ends
+    stranger.send({"type": "proof", "nonce": NONCE, "mac": "\ud800"})
+    with pytest.raises(ControlError, match="did not prove that it knows this run's token"):
+        admit(supervisor, TOKEN)
+
+
+def test_a_strangers_words_fill_no_log(ends):
+    supervisor, stranger = ends
+    stranger.send({"type": "x" * 60_000})
+    with pytest.raises(ControlError, match="does not begin with 'xxx") as refused:
+        admit(supervisor, TOKEN)
+    assert len(str(refused.value)) < 200
+
+
 def test_a_recorded_proof_does_not_serve_twice(ends):
     supervisor, broker = ends
     thread, _ = _beside(admit, supervisor, TOKEN)
