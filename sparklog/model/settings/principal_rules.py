@@ -16,6 +16,7 @@ from typing import Final
 from sparklog.model.errors import ConfigError
 
 _DEFAULT: Final = "DEFAULT"
+_SHOWN_MAX: Final = 200
 _RULE: Final = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)", re.DOTALL)
 _SEPARATOR: Final = re.compile(r"\s*(?:,\s*|$)")
 _PIECE: Final = re.compile(r"\\(.)|\$\{(\w+)\}|\$(\d+)|([^\\$]+)|(.)", re.DOTALL)
@@ -66,7 +67,8 @@ class PrincipalRules:
             name = subject if rule is None else rule.applied_to(subject)
             if name is not None:
                 return name
-        raise ValueError(f"no rule of ssl.principal.mapping.rules={self.text} fits the name {subject}")
+        shown = "".join(one if one.isprintable() else "?" for one in subject[:_SHOWN_MAX])
+        raise ValueError(f"no rule of ssl.principal.mapping.rules={self.text} fits the name {shown}")
 
 
 def _first_rule(text: str) -> tuple[_Rule | None, str]:

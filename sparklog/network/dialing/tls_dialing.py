@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _SECOND_LOOK_S: Final = 2.0
 """Spent at most on finding out why a handshake has failed."""
 
+_NAMES_LENGTH_MAX: Final = 1_000
+
 _HOSTNAME_MISMATCH: Final = 62
 _IP_ADDRESS_MISMATCH: Final = 64
 _NOT_YET_VALID: Final = 9
@@ -88,7 +90,7 @@ def _why(error: OSError, host: str, port: int) -> tuple[type[ConnectionError], s
 def _why_not_verified(error: ssl.SSLCertVerificationError, host: str, port: int) -> str:
     shown = _certificate_shown(host, port)
     if error.verify_code in (_HOSTNAME_MISMATCH, _IP_ADDRESS_MISMATCH):
-        names = "other names" if shown is None else ", ".join(_names(shown)) or "no host at all"
+        names = "other names" if shown is None else _names(shown)
         return (
             f"its certificate is for {names}, not for {host}: use a name that the certificate has, or give"
             " the broker a certificate with this one (an empty ssl.endpoint.identification.algorithm checks"
@@ -97,7 +99,7 @@ def _why_not_verified(error: ssl.SSLCertVerificationError, host: str, port: int)
     if error.verify_code in (_EXPIRED, _NOT_YET_VALID):
         return _why_out_of_date(error, shown)
     if error.verify_code in _UNKNOWN_AUTHORITY:
-        issuer = "" if shown is None else f" ({shown.issuer.rfc4514_string()})"
+        issuer = "" if shown is None else _issuer(shown)
         return (
             f"its certificate is from an authority{issuer} that is not trusted here: put the authority's"
             f" certificate into ssl.truststore.location ({error.verify_message})"
@@ -117,15 +119,31 @@ def _why_out_of_date(error: ssl.SSLCertVerificationError, shown: "x509.Certifica
     return f"a certificate in its chain {state}: give the broker a new chain, or compare the clocks"
 
 
-def _names(certificate: "x509.Certificate") -> list[str]:
+def _names(certificate: "x509.Certificate") -> str:
+    """The hosts that it is for. It is a stranger's, and may have anything in it."""
     # A heavy library, of which a failure alone has need.
     from cryptography import x509
 
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
-        return []
-    return [*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress))]
+        return "no host at all"
+    except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType):
+        return "other names"
+    found = [*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress))]
+    return _printable(", ".join(found)) or "no host at all"
+
+
+def _issuer(certificate: "x509.Certificate") -> str:
+    try:
+        return f" ({_printable(certificate.issuer.rfc4514_string())})"
+    except ValueError:
+        return ""
+
+
+def _printable(text: str) -> str:
+    """Without what would begin a line of a log, or command a terminal; cut where it is long."""
+    return "".join(one if one.isprintable() else "?" for one in text[:_NAMES_LENGTH_MAX])
 
 
 def _certificate_shown(host: str, port: int) -> "x509.Certificate | None":

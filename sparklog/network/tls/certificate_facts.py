@@ -39,7 +39,12 @@ def facts_of(identity: Identity) -> CertificateFacts:
     """The facts of a side's own certificate; ConfigError if that is damaged."""
     # cryptography is heavy, and a client without a key store does without it
     from cryptography.hazmat.primitives.serialization import Encoding
-    from cryptography.x509 import InvalidVersion, load_pem_x509_certificate
+    from cryptography.x509 import (
+        DuplicateExtension,
+        InvalidVersion,
+        UnsupportedGeneralNameType,
+        load_pem_x509_certificate,
+    )
 
     try:
         found = load_pem_x509_certificate(identity.chain[0].encode("ascii"))
@@ -49,7 +54,7 @@ def facts_of(identity: Identity) -> CertificateFacts:
             _ms(found.not_valid_after_utc),
             tuple(_hosts(found)),
         )
-    except (ValueError, InvalidVersion) as error:
+    except (ValueError, DuplicateExtension, InvalidVersion, UnsupportedGeneralNameType) as error:
         raise ConfigError(f"{identity.place}: its certificate is damaged: {error}") from None
 
 

@@ -60,6 +60,10 @@ def _blocks(text: str) -> Iterator[PemBlock]:
     if len(found) < text.count(_BEGIN):
         raise ConfigError("a block of PEM begins and does not end: it is cut, or still being written")
     for block in found:
+        if not block[0].isascii():
+            raise ConfigError(
+                f"a block {block[1]} has characters that are not ASCII: it is damaged, or still being written"
+            )
         headers = tuple(_HEADER.findall(block[2]))
         body = "".join(_HEADER.sub("", block[2]).split())
         try:

@@ -83,7 +83,10 @@ class FollowedContext:
 
         try:
             return self._load(read)
-        except OSError as error:  # also OpenSSL's, and that no more files can be open
+        except (
+            OSError,
+            ValueError,
+        ) as error:  # OpenSSL's, no more files can be open, a name that no file has
             raise ConfigError(f"TLS cannot be set up now: {error}") from None
         finally:
             self._files = files

@@ -54,6 +54,13 @@ def test_a_name_that_no_rule_fits_has_no_principal() -> None:
         PrincipalRules.parse("RULE:^O=.*/x/").name_of("CN=a")
 
 
+def test_a_name_begins_no_line_of_the_log() -> None:
+    with pytest.raises(ValueError, match="fits the name CN=a") as refused:
+        PrincipalRules.parse("RULE:^O=.*/x/").name_of("CN=a\n2026 ERROR planted" + "x" * 10_000)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 400
+
+
 @pytest.mark.parametrize(
     ("rules", "problem"),
     [

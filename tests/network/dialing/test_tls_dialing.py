@@ -6,6 +6,10 @@ import ssl
 import threading
 
 import pytest
+import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from sparklog.model.cluster_facts import Node
 from sparklog.network.dialing.connector import Connector
@@ -128,6 +132,42 @@ def test_another_name_is_refused_with_the_names_that_the_certificate_has(start, 
     assert f"cannot connect to localhost:{port} over TLS" in text
     assert "its certificate is for broker-1.example.org, 10.1.2.3, not for localhost" in text
     assert "not for 127.0.0.1" in refused(dial, port, ClientSide(), "127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (
+            x509.SubjectAlternativeName([x509.DNSName("other\n\x1b[31mplanted")]),
+            "for other??[31mplanted, not",
+        ),
+        (
+            x509.UnrecognizedExtension(x509.SubjectAlternativeName.oid, bytes.fromhex("3007a3053003020100")),
+            "is for other names, not",
+        ),
+    ],
+    ids=["control characters", "a kind that cannot be read"],
+)
+def test_whatever_names_a_certificate_has_it_is_refused_in_plain_words(start, dial, names, words):
+    key = ec.generate_private_key(ec.SECP256R1())
+    owner = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "broker")])
+    serial = x509.random_serial_number()
+    builder = x509.CertificateBuilder(owner, owner, key.public_key(), serial, NOW - DAY, NOW + DAY)
+    certificate = builder.add_extension(names, critical=False).sign(key, hashes.SHA256())
+    shown = trustme.LeafCert(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        ),
+        certificate.public_bytes(serialization.Encoding.PEM),
+        [],
+    )
+    client = ClientSide()
+    client.context().load_verify_locations(
+        cadata=certificate.public_bytes(serialization.Encoding.PEM).decode()
+    )
+    text = refused(dial, start(ServerSide(certificate=shown)), client)
+    assert words in text
+    assert text.isprintable()
 
 
 def test_an_expired_certificate_is_refused_with_its_date(start, dial):

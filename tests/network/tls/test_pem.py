@@ -82,3 +82,9 @@ def test_a_text_that_is_cut_anywhere_never_passes_for_fewer_certificates() -> No
 def test_a_text_without_one_whole_key_is_refused(text: str, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem.replace("*", r"\*")):
         private_key_of(text)
+
+
+@pytest.mark.parametrize("damage", ["\ufffd", "Owner: Zo\u00eb\n\n"])
+def test_characters_that_no_pem_has_are_named(damage: str) -> None:
+    with pytest.raises(ConfigError, match="a block CERTIFICATE has characters that are not ASCII"):
+        certificates_of(CERTIFICATE.replace("-----\n", f"-----\n{damage}", 1))

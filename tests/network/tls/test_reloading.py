@@ -11,6 +11,7 @@ import pytest
 import trustme
 
 from sparklog.credentials.references import ReadFile
+from sparklog.model.errors import ConfigError
 from sparklog.model.time import MonotonicMs, WallMs
 from sparklog.network.clock import SystemClock
 from sparklog.network.tls.from_settings import ListenerTls, client_side, server_side
@@ -243,3 +244,19 @@ def test_a_thread_that_finds_another_one_reading_goes_on_with_the_former(
     goes_on.set()
     thread.join()
     assert followed.loaded().context is contexts[1]
+
+
+def test_a_file_that_is_overwritten_with_other_bytes_leaves_the_former_context(
+    tmp_path: Path, clock: Clock
+) -> None:
+    path = written(tmp_path, "broker.pem", pem_of(issued()))
+    side = server_side(of_listener(path), clock)
+    former = side.context()
+    write_over(path, pem_of(issued()).replace(b"CERTIFICATE-----\n", b"CERTIFICATE-----\n\xff\xfe", 1))
+    clock.now_ms += CHECK_INTERVAL_MS
+    assert side.context() is former
+
+
+def test_a_location_that_no_file_has_is_an_error_of_the_settings() -> None:
+    with pytest.raises(ConfigError, match="null"):
+        server_side(of_listener("keys\0"))
