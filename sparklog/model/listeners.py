@@ -143,7 +143,7 @@ def _checked_protocol(
     if protocol is None:
         raise ConfigError(
             f"{setting}={text!r}: listener {name} has no security protocol; "
-            f"add {name}:PLAINTEXT to {PROTOCOL_MAP}"
+            f"add {name}:{name if name in _SERVED_NAMES else 'PLAINTEXT or :SSL'} to {PROTOCOL_MAP}"
         )
     if protocol not in _SERVED:
         raise ConfigError(

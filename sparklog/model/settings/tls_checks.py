@@ -4,7 +4,7 @@ Settings of brokers travel to their processes, through Spark's tasks, and are se
 secret among them is a reference (``sparklog.model.settings.secrets``).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from sparklog.model.errors import ConfigError
@@ -13,6 +13,7 @@ from sparklog.model.settings.kafka_names import without_listener
 from sparklog.model.settings.secrets import is_reference
 from sparklog.model.settings.tls_rows import is_tls_setting
 from sparklog.model.settings.tls_settings import (
+    ClientAuth,
     check_tls_settings,
     listener_prefix,
     tls_settings_of_listener,
@@ -30,14 +31,34 @@ def check_tls(given: Mapping[str, str], listeners: Listeners) -> tuple[str, ...]
         _refuse_literal_secret(name, given[name])
         _refuse_without_listener(name, listeners)
     check_tls_settings(given)
-    for listener in listeners.with_tls():
-        tls_settings_of_listener(given, listener)
-    if not names or listeners.with_tls():
+    if listeners.with_tls():
+        return (*_of_listeners_in_the_clear(names, listeners), *_of_anybodys_clients(given, listeners))
+    if not names:
         return ()
     return (
         f"no listener speaks TLS, so that {', '.join(sorted(names))} has no effect: map a listener to SSL in "
         "listener.security.protocol.map, or call one SSL",
     )
+
+
+def _of_listeners_in_the_clear(names: Iterable[str], listeners: Listeners) -> Iterator[str]:
+    with_tls = tuple(map(listener_prefix, listeners.with_tls()))
+    for name in sorted(names):
+        if without_listener(name) != name and not name.startswith(with_tls):
+            yield (
+                f"{name} has no effect, because its listener is in the clear: map it to SSL in "
+                "listener.security.protocol.map, or leave the setting out"
+            )
+
+
+def _of_anybodys_clients(given: Mapping[str, str], listeners: Listeners) -> Iterator[str]:
+    for listener in listeners.with_tls():
+        settings = tls_settings_of_listener(given, listener)
+        if settings.client_auth is not ClientAuth.NONE and settings.trust_store is None:
+            yield (
+                f"listener {listener} accepts the certificates of all authorities that this system trusts, "
+                "which anybody can get: name that of your clients in ssl.truststore.location"
+            )
 
 
 def _refuse_literal_secret(name: str, text: str) -> None:

@@ -21,6 +21,7 @@ def test_settings_of_tls_act_without_a_word() -> None:
     given = {
         **TWO,
         "ssl.keystore.password": "${env:STORE}",
+        "ssl.truststore.location": "/authorities",
         f"{PREFIX}ssl.client.auth": "required",
         f"{PREFIX}ssl.enabled.protocols": "TLSv1.3",
         "ssl.cipher.suites": "",
@@ -39,6 +40,20 @@ def test_settings_of_tls_that_no_listener_has_a_use_for_are_warned_of() -> None:
     assert warning.startswith(
         "no listener speaks TLS, so that ssl.client.auth, ssl.keystore.location has no effect"
     )
+
+
+def test_a_setting_of_a_listener_in_the_clear_is_warned_of_beside_one_with_tls() -> None:
+    name = "listener.name.plaintext.ssl.client.auth"
+    (warning,) = check_broker_settings({**TWO, name: "required"}).warnings
+    assert warning.startswith(f"{name} has no effect, because its listener is in the clear: map it to SSL")
+
+
+@pytest.mark.parametrize("store", [{}, {f"{PREFIX}ssl.truststore.location": ""}])
+def test_certificates_of_the_systems_authorities_are_warned_of(store: dict[str, str]) -> None:
+    general = {"ssl.truststore.location": "/authorities"} if store else {}
+    given = {**TWO, **general, **store, f"{PREFIX}ssl.client.auth": "required"}
+    (warning,) = check_broker_settings(given).warnings
+    assert warning.startswith("listener OUTSIDE accepts the certificates of all authorities that this system")
 
 
 @pytest.mark.parametrize(
