@@ -7,13 +7,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from sparklog.cli.command import UsageError
-from sparklog.cli.command_config import OPTION, add_command_config_argument, command_config_of
+from sparklog.cli.command_config import (
+    OPTION,
+    VARIABLE,
+    CommandConfig,
+    add_command_config_argument,
+    command_config_of,
+)
 from sparklog.cli.progress import patience
 from sparklog.cli.served_processes import gone_processes, is_over
 from sparklog.cli.values import directory
 from sparklog.client.calls.bootstrap import parse_bootstrap_servers
 from sparklog.client.cluster import ClusterClient
+from sparklog.client.errors import ClusterUnavailable
 from sparklog.model.errors import ConfigError, SparklogError
+from sparklog.network.dialing.connection import TLS_REMEDY
 
 REACH_TIMEOUT_MS: Final = 8_000
 """The longest wait for any broker's first answer; a mistyped port always costs that long."""
@@ -85,14 +93,26 @@ def cluster_words(arguments: argparse.Namespace) -> str:
 def connect(arguments: argparse.Namespace) -> ClusterClient:
     """A client of the cluster that the options name, after its first answer. The caller closes it."""
     servers = bootstrap_servers_of(arguments)
-    cluster = command_config_of(arguments).client(servers, retry_timeout_ms=RETRY_TIMEOUT_MS)
+    config = command_config_of(arguments)
+    cluster = config.client(servers, retry_timeout_ms=RETRY_TIMEOUT_MS)
     try:
         with patience(f"waiting for an answer from {servers}"):
             cluster.reach(REACH_TIMEOUT_MS)
+    except ClusterUnavailable as error:
+        cluster.close()
+        raise _with_place_of_remedy(error, config) from error
     except BaseException:
         cluster.close()
         raise
     return cluster
+
+
+def _with_place_of_remedy(error: ClusterUnavailable, config: CommandConfig) -> ClusterUnavailable:
+    """The error, with the place where a command takes the remedy for a port with TLS."""
+    if TLS_REMEDY not in str(error):
+        return error
+    place = config.source or f"a file, and name it with {OPTION} or the variable {VARIABLE}"
+    return ClusterUnavailable(f"{error} For a port with TLS, write {TLS_REMEDY} into {place}")
 
 
 def read_cluster_file(root: Path) -> dict[str, Any]:

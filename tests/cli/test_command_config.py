@@ -143,6 +143,31 @@ def test_a_command_connects_over_tls(
     assert (ran.status, ran.out) == (DONE, "planted\n")
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("", f"a file, and name it with --command-config or the variable {VARIABLE}"),
+        ("client.id=a\n", "--command-config FILE"),
+    ],
+)
+def test_a_command_in_the_clear_at_a_port_with_tls_hears_where_to_ask_for_tls(
+    sparklog: Sparklog,
+    fake_over_tls: Any,
+    write: Write,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    place: str,
+) -> None:
+    monkeypatch.setattr(connect, "REACH_TIMEOUT_MS", 500)
+    file = str(write(text))
+    server = ("--bootstrap-server", fake_over_tls.bootstrap_servers)
+    config = ("--command-config", file) if text else ()
+    ran = sparklog("topics", "list", *server, *config, connect=False)
+    assert ran.status == FAILED
+    remedy = f"For a port with TLS, write security.protocol=SSL into {place}".replace("FILE", file)
+    assert ran.err.endswith(f"{remedy}\n")
+
+
 @pytest.mark.timeout(30)
 def test_refused_tls_ends_a_command_at_once(
     sparklog: Sparklog,

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
 """The largest answer that is accepted; memory follows what arrives."""
 
+TLS_REMEDY: Final = "security.protocol=SSL"
+"""What a client in the clear is to set at a port with TLS."""
+
 _CORRELATION_ID: Final = struct.Struct(">i")
 _CORRELATION_IDS: Final = 1 << 31
 
@@ -322,7 +325,7 @@ class Connection:
         is_first = bool(self._awaited) and self._awaited[0].correlation_id == 0
         if not is_first or not isinstance(self._stream, PlainStream):
             return ""
-        return " before its first answer (if this is a port with TLS, set security.protocol=SSL)"
+        return f" before its first answer (if this is a port with TLS, set {TLS_REMEDY})"
 
     def _hand_out(self, frame: memoryview) -> None:
         if len(frame) < _CORRELATION_ID.size:
