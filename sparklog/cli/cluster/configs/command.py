@@ -29,6 +29,7 @@ from sparklog.client.settings import (
 )
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
 from sparklog.model.kafka_numbers import ConfigSource
+from sparklog.model.schema.schema_settings import SCHEMA_SETTINGS
 from sparklog.model.settings.settings_table import IDENTITY_SETTINGS
 
 EXAMPLES = (
@@ -127,7 +128,10 @@ def _as_json(kind: str, resource: str, one: DescribedSetting) -> dict[str, Any]:
 
 
 def _row(one: DescribedSetting) -> list[object]:
-    return [one.name, one.value, SOURCES[one.source], "at start" if one.read_only else "while it runs"]
+    changes = "at start" if one.read_only else "while it runs"
+    if one.name in SCHEMA_SETTINGS:
+        changes = "never"
+    return [one.name, one.value, SOURCES[one.source], changes]
 
 
 def _table_of_brokers(found: Found) -> str:

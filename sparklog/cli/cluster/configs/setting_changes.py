@@ -8,6 +8,7 @@ from sparklog.cli.command import UsageError
 from sparklog.cli.progress import say
 from sparklog.client.settings import DescribedSetting, Settings
 from sparklog.model.kafka_numbers import ConfigSource
+from sparklog.model.schema.schema_settings import SCHEMA_SETTINGS
 from sparklog.model.settings.config import (
     check_broker_settings,
     check_topic_settings,
@@ -61,6 +62,10 @@ def _shown(value: str, source: str) -> str:
 def changes_of(set_: Iterable[tuple[str, str]], delete: Iterable[str], *, is_topic: bool) -> Change:
     """The changes that the options name; warns of settings without effect. UsageError, ConfigError."""
     given = dict(set_)
+    delete = tuple(delete)
+    columns = [name for name in (*given, *delete) if is_topic and name in SCHEMA_SETTINGS]
+    if columns:
+        raise UsageError(f"{columns[0]}: a topic has its columns from its creation; leave it as it is")
     if not is_topic:
         refuse_changes_of_security(given)
     checked = check_topic_settings(given) if is_topic else check_broker_settings(given)

@@ -102,7 +102,8 @@ def _show(
         return
     if partitions != before:
         print(f"topic {name!r}: {before} -> {partitions} partitions")
-        say(f"note: records of a key that are in partitions 0 to {before - 1} stay there; new ones may not")
+        old = "partition 0" if before == 1 else f"partitions 0 to {before - 1}"
+        say(f"note: records of a key that are in {old} stay there; new ones may not")
     for one in changed:
         print(f"topic {name!r}: {one}")
     if partitions == before and not changed:

@@ -59,8 +59,14 @@ def _given(schema: str) -> str:
         return schema
     try:
         return Path(schema[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--schema {schema}: {error}") from None
+    except OSError as error:
+        raise UsageError(
+            f"--schema {schema}: {error.strerror}; give a file of DDL, or of a Spark schema's JSON"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"--schema {schema} is no text in UTF-8: byte {error.start} cannot be read"
+        ) from None
 
 
 def column_settings(cluster: ClusterClient, arguments: argparse.Namespace) -> dict[str, str]:

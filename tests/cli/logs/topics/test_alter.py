@@ -26,8 +26,14 @@ def test_partitions_and_settings_change_in_one_call_that_says_what_was_before(ad
         "topic 'events': segment.ms: 604800000 (default) -> 7 (topic)",
         "topic 'events': retention.ms: 5 (topic) -> (default)",
     ]
-    assert "new ones may not" in ran.err
+    assert "in partitions 0 to 1 stay there; new ones may not" in ran.err
     assert len(cluster.partitions("events")) == 4
+
+
+def test_of_a_lone_partition_the_note_has_no_range(administer, cluster):
+    cluster.create_topic("lone", partitions=1)
+    ran = administer("topics alter lone --partitions 2")
+    assert "in partition 0 stay there; new ones may not" in ran.err
 
 
 def test_as_json_it_tells_the_same(administer):

@@ -70,7 +70,7 @@ def test_as_json_each_column_has_its_id(administer, cluster, typed):
     [
         (("--schema", "a xyz"), WRONG_USAGE, "--schema: column a: there is no type 'xyz'"),
         (("--schema", "a int", "--key", "b"), WRONG_USAGE, "--schema: key column b is not in the schema"),
-        (("--schema", "@no-such-file"), WRONG_USAGE, "--schema @no-such-file: [Errno 2]"),
+        (("--schema", "@no-such-file"), WRONG_USAGE, "@no-such-file: No such file or directory; give a file"),
         (("--schema", "a int", "--like", "typed"), WRONG_USAGE, "not allowed with argument --schema"),
         (("--key", "a"), WRONG_USAGE, "--key and --timestamp name columns: give --schema or --like too"),
         (("--config", "sparklog.schema=a int"), WRONG_USAGE, "sparklog.schema: use --schema instead"),
@@ -85,6 +85,28 @@ def test_columns_that_cannot_be_are_refused_with_the_remedy(administer, cluster,
     assert (ran.status, ran.out) == (status, "")
     assert words in ran.err
     assert "refused" not in cluster.admin.list_topics()
+
+
+def test_a_schema_that_is_no_text_is_wrong_usage(administer, tmp_path):
+    (tmp_path / "ddl").write_bytes(b"a \xff int")
+    ran = administer("topics", "create", "refused", "--schema", f"@{tmp_path / 'ddl'}")
+    assert (ran.status, ran.out) == (WRONG_USAGE, "")
+    assert f"--schema @{tmp_path / 'ddl'} is no text in UTF-8: byte 2 cannot be read" in ran.err
+
+
+def test_columns_are_settings_that_never_change(administer, typed):
+    rows = administer("configs describe --topic typed").out.splitlines()[1:]
+    changes = {row.split()[0]: row.rsplit("  ", 1)[1] for row in rows}
+    assert changes == {
+        "cleanup.policy": "while it runs",
+        "sparklog.key": "never",
+        "sparklog.schema": "never",
+        "sparklog.timestamp": "never",
+    }
+    for change in ("--set sparklog.key=s", "--delete sparklog.key"):
+        ran = administer(f"configs alter --topic typed {change}")
+        assert (ran.status, ran.out) == (WRONG_USAGE, "")
+        assert "sparklog.key: a topic has its columns from its creation; leave it as it is" in ran.err
 
 
 def test_columns_are_shown_of_one_typed_topic(administer, cluster):
