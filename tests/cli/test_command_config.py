@@ -14,6 +14,8 @@ from sparklog.cli.command_config import VARIABLE, command_config_of
 from sparklog.cli.connect import cluster_words
 from sparklog.cli.registry import BUILT_IN, load_command
 from sparklog.client.cluster import ClusterClient
+from sparklog.client.errors import ClusterUnavailable
+from sparklog.network.dialing.connection import TLS_REMEDY
 from tests.certificates import Authority
 
 Sparklog = Callable[..., Any]
@@ -151,18 +153,14 @@ def test_a_command_connects_over_tls(
     ],
 )
 def test_a_command_in_the_clear_at_a_port_with_tls_hears_where_to_ask_for_tls(
-    sparklog: Sparklog,
-    fake_over_tls: Any,
-    write: Write,
-    monkeypatch: pytest.MonkeyPatch,
-    text: str,
-    place: str,
+    sparklog: Sparklog, write: Write, monkeypatch: pytest.MonkeyPatch, text: str, place: str
 ) -> None:
-    monkeypatch.setattr(connect, "REACH_TIMEOUT_MS", 500)
+    def refused(cluster: ClusterClient, _timeout_ms: int) -> None:
+        raise ClusterUnavailable(f"no broker answered (if this is a port with TLS, set {TLS_REMEDY}).")
+
+    monkeypatch.setattr(ClusterClient, "reach", refused)
     file = str(write(text))
-    server = ("--bootstrap-server", fake_over_tls.bootstrap_servers)
-    config = ("--command-config", file) if text else ()
-    ran = sparklog("topics", "list", *server, *config, connect=False)
+    ran = sparklog("topics", "list", *(("--command-config", file) if text else ()))
     assert ran.status == FAILED
     remedy = f"For a port with TLS, write security.protocol=SSL into {place}".replace("FILE", file)
     assert ran.err.endswith(f"{remedy}\n")
