@@ -141,9 +141,10 @@ def _checked_protocol(
 ) -> SecurityProtocol:
     protocol = protocols.get(name)
     if protocol is None:
+        named_after = [served for served in _SERVED if served.name == name]
+        entries = " or ".join(f"{name}:{served.name}" for served in named_after or _SERVED)
         raise ConfigError(
-            f"{setting}={text!r}: listener {name} has no security protocol; "
-            f"add {name}:{name if name in _SERVED_NAMES else 'PLAINTEXT or :SSL'} to {PROTOCOL_MAP}"
+            f"{setting}={text!r}: listener {name} has no security protocol; add {entries} to {PROTOCOL_MAP}"
         )
     if protocol not in _SERVED:
         raise ConfigError(

@@ -85,7 +85,7 @@ def test_the_brokers_listener_is_chosen_by_its_name_or_by_its_protocol() -> None
         ({"listeners": "PLAINTEXT//h:1"}, "'PLAINTEXT//h:1' is not NAME://HOST:PORT, as in PLAINTEXT://:9092"),
         ({"listeners": "PLAINTEXT://h:65536"}, "port 65536 does not exist; the last one is 65535"),
         ({"listeners": "PLAINTEXT://:1,plaintext://:2"}, "two listeners are called PLAINTEXT; rename one"),
-        ({"listeners": "PLAINTEXT://:1,INSIDE://:2"}, "add INSIDE:PLAINTEXT to listener.security.prot"),
+        ({"listeners": "PLAINTEXT://:1,INSIDE://:2"}, "add INSIDE:PLAINTEXT or INSIDE:SSL to"),
         ({"listeners": "SASL_SSL://:2"}, "SASL_SSL asks for SASL_SSL, but only PLAINTEXT and SSL are"),
         ({"listeners": "SSL://:2"}, "inter.broker.listener.name=PLAINTEXT: brokers talk to each"),
         ({"listeners": "PLAINTEXT://:1,SSL://:2"}, "listener SSL speaks TLS and has no certificate"),
