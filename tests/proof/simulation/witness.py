@@ -35,7 +35,7 @@ from simulation.state_marks import mark_log, mark_state, mark_take_over
 from simulation.story import Story
 from simulation.truth import Entry, Fingerprint, PartitionTruth, ReplicaView, Rows
 from sparklog.broker.disks.log_dirs import LogDirs
-from sparklog.broker.metadata.metadata_cache import MetadataCache
+from sparklog.broker.metadata.metadata_cache import MetadataCache, MetadataSnapshot
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.core.controller.state.znodes import (
@@ -116,6 +116,8 @@ class Witness:
     _of_commits: list[Invariant] = field(init=False)
     _of_states: list[Invariant] = field(init=False)
     _of_leaders: list[Invariant] = field(init=False)
+    _led_since: dict[tuple[BrokerId, TopicPartition], MetadataSnapshot] = field(default_factory=dict)
+    """What brokers told clients when a replica began to lead, until the next update."""
     remembers: RemembersWhatIsCommitted = field(default_factory=RemembersWhatIsCommitted)
     presence: CountsWhoIsThere = field(default_factory=CountsWhoIsThere)
     _stops: StopsOutsideTheIsr = field(default_factory=StopsOutsideTheIsr)
@@ -210,8 +212,26 @@ class Witness:
                 view.fingerprint, epoch_before = now, view.leader_epoch
                 self._changed(truth, broker_id, partition)
                 if metadata and partition.is_leader and partition.leader_epoch != epoch_before:
-                    for invariant in self._of_leaders:
-                        invariant.on_leader(truth, view, metadata.partition(topic_partition))
+                    self._led_since[broker_id, topic_partition] = metadata.snapshot
+            if metadata:
+                self._look_at_leader(truth, view, topic_partition, metadata)
+
+    def _look_at_leader(
+        self,
+        truth: PartitionTruth,
+        view: ReplicaView,
+        topic_partition: TopicPartition,
+        metadata: MetadataCache,
+    ) -> None:
+        """Ask the rules of a leader once its broker has the update that follows the role, or has none."""
+        where = view.broker_id, topic_partition
+        at_role = self._led_since.get(where)
+        if at_role is None or (metadata.is_received and metadata.snapshot is at_role):
+            return
+        del self._led_since[where]
+        if view.partition is not None and view.partition.is_leader:
+            for invariant in self._of_leaders:
+                invariant.on_leader(truth, view, metadata.partition(topic_partition))
 
     def look_beside(self, broker_id: BrokerId, replicas: PartitionTable) -> None:
         """In the middle of a step: the replicas that are not being changed, and whose broker has said already

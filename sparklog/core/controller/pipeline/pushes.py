@@ -1,7 +1,9 @@
 """Messages to brokers about changes of the image, batched: at most one message of each kind per broker.
 
-A broker gets UpdateMetadata, LeaderAndIsr and StopReplica in this order: a follower must know its leader's
-address before it follows, and a leader that has acknowledged its role knows the metadata as well.
+Where leaders only move, a broker gets LeaderAndIsr first, then UpdateMetadata, as from Kafka's controller: a
+former leader refuses the produces that wait at it before it names its successor to clients, or a plain
+producer would send its next record there. Where a broker or a partition is new, UpdateMetadata is first: a
+follower must know its leader's address before it follows. StopReplica is last.
 
 Changes are collected between ZooKeeper writes, and ``flush`` turns them into messages. A broker that has just
 registered is sent everything, and so is every broker when the controller is new.
@@ -69,7 +71,8 @@ class PendingPushes:
         """The messages, in the order in which they must be sent; nothing is pending afterwards."""
         if self.is_empty:
             return []
-        sends = [*self._metadata(image), *self._roles(image), *self._stops(image)]
+        metadata, roles, stops = self._metadata(image), self._roles(image), self._stops(image)
+        sends = [*metadata, *roles, *stops] if self.starting or self.new else [*roles, *metadata, *stops]
         self._clear()
         return sends
 

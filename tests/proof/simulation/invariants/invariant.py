@@ -33,7 +33,10 @@ class Invariant:
         """ZooKeeper holds another state."""
 
     def on_leader(self, truth: PartitionTruth, view: ReplicaView, told: PartitionState | None) -> None:
-        """A replica has begun to lead; ``told`` is what its broker tells clients of the partition."""
+        """A replica leads, and its broker has had an update of metadata since, or has had none at all.
+
+        ``told`` is what the broker tells clients of the partition.
+        """
 
     def on_ack(self, truth: PartitionTruth, sent: Entry, base_offset: int) -> None:
         """A producer was told that its batch is safe (acks=all)."""
