@@ -61,6 +61,8 @@ class Create:
     path: str
     data: bytes = b""
     ephemeral: bool = False
+    sequential: bool = False
+    """Whether ZooKeeper appends ten digits to ``path``: how many children its parent has had so far."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ What a real server does and this does not: forget (it has no disk), refuse reque
 session by itself. A session ends only by a call.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from sparklog.model.zookeeper import (
@@ -63,6 +64,8 @@ class ZooKeeperTree:
     """The last transaction. Refused writes and the ends and beginnings of sessions take one each, too."""
     _nodes: dict[str, Node] = field(default_factory=lambda: {"/": Node(b"", Stat(0, 0, 0))})
     _children: dict[str, set[str]] = field(default_factory=lambda: {"/": set()})
+    _children_created: Counter[str] = field(default_factory=Counter)
+    """How many children each node has had: what the names of sequential ones end with."""
     _ephemerals: dict[int, set[str]] = field(default_factory=dict)
     """The ephemeral nodes of every session that is alive."""
     _data_watches: dict[str, list[Firing]] = field(default_factory=dict)
@@ -138,7 +141,7 @@ class ZooKeeperTree:
     def copy(self) -> "ZooKeeperTree":
         """The nodes as they are now, for reading."""
         children = {path: set(names) for path, names in self._children.items()}
-        return ZooKeeperTree(self.zxid, dict(self._nodes), children)
+        return ZooKeeperTree(self.zxid, dict(self._nodes), children, Counter(self._children_created))
 
     def watch_data(self, session_id: int, path: str, key: Hashable) -> None:
         """Fire ``key`` once when the node is created, changed or deleted."""
@@ -158,16 +161,22 @@ class ZooKeeperTree:
         self._require(session_id)
         if not operations:
             return Applied(self.zxid, [], [])
-        before = {operation.path: self.get(operation.path) for operation in operations}
+        before = {_checked(operation.path): self.get(operation.path) for operation in operations}
+        counts_before = {path: self._children_created[path] for one in before for path in (one, _parent(one))}
+        applied: list[Operation] = []
         stats: list[Stat | None] = []
         self.zxid += 1
-        for index, operation in enumerate(operations):
+        for index, asked in enumerate(operations):
             try:
+                operation = self._numbered(asked)
+                before.setdefault(operation.path, self.get(operation.path))
                 stats.append(self._apply(session_id, operation))
             except _Refused as refused:
                 self._restore(before)
-                raise MultiFailed(index, operation, refused.reason) from None
-        return Applied(self.zxid, stats, self._fire(operations))
+                self._restore_counts(counts_before)
+                raise MultiFailed(index, asked, refused.reason) from None
+            applied.append(operation)
+        return Applied(self.zxid, stats, self._fire(applied))
 
     def ensure_path(self, session_id: int, path: str) -> list[Firing]:
         """Create the persistent node and its parents where they are missing, a transaction each."""
@@ -177,11 +186,21 @@ class ZooKeeperTree:
                 fired += self.apply(session_id, [Create(path[:end])]).fired
         return fired
 
+    def _numbered(self, operation: Operation) -> Operation:
+        """The operation with the whole name of the node that it creates."""
+        if not isinstance(operation, Create) or not operation.sequential:
+            return operation
+        parent = _parent(operation.path)
+        if parent not in self._nodes:
+            raise _Refused("no_node")
+        return replace(operation, path=f"{operation.path}{self._children_created[parent]:010}")
+
     def _apply(self, session_id: int, operation: Operation) -> Stat | None:
         """One operation; the order of its checks is a real server's."""
         match operation:
             case Create(path, data, ephemeral):
                 self._check_create(path)
+                self._children_created[_parent(path)] += 1
                 self._put(path, Node(data, Stat(0, self.zxid, self.zxid, session_id if ephemeral else 0)))
             case SetData(path, data, version):
                 stat = self._at_version(path, version).stat
@@ -226,6 +245,7 @@ class ZooKeeperTree:
     def _remove(self, path: str) -> None:
         owner = self._nodes.pop(path).stat.ephemeral_owner
         del self._children[path]
+        self._children_created.pop(path, None)
         self._children[_parent(path)].discard(_name(path))
         if owner:
             self._ephemerals[owner].discard(path)
@@ -246,6 +266,12 @@ class ZooKeeperTree:
             if now is not None:  # deleted and created again; nothing below it is left by now
                 self._remove(path)
             self._put(path, node)
+
+    def _restore_counts(self, before: dict[str, int]) -> None:
+        for path, count in before.items():
+            self._children_created[path] = count
+            if not count:
+                del self._children_created[path]
 
     # -------------------------------------------------------------------------------------- watches
 
@@ -282,6 +308,7 @@ class ZooKeeperTree:
             if node.stat.ephemeral_owner:
                 ephemerals[node.stat.ephemeral_owner].add(path)
         assert ephemerals == self._ephemerals
+        assert self._children_created.keys() <= self._nodes.keys()
         assert sum(map(len, self._children.values())) == len(self._nodes) - 1
         for watches in (self._data_watches, self._child_watches):
             for path, watching in watches.items():

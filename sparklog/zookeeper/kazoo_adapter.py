@@ -324,8 +324,8 @@ class KazooZooKeeper:
         transaction = self._client.transaction()
         for operation in operations:
             match operation:
-                case Create(path, data, ephemeral):
-                    transaction.create(path, data, ephemeral=ephemeral)
+                case Create(path, data, ephemeral, sequential):
+                    transaction.create(path, data, ephemeral=ephemeral, sequence=sequential)
                 case SetData(path, data, version):
                     transaction.set_data(path, data, version)
                 case Delete(path, version):

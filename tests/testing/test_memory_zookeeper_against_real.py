@@ -97,12 +97,13 @@ Step = tuple[str, int, object]
 """What to do, by which client, with what."""
 
 
-def random_operation(dice: random.Random) -> Operation:
+def random_operation(dice: random.Random, *, may_be_sequential: bool = False) -> Operation:
     path = dice.choice(PATHS)
     version = dice.choice((-1, -1, -1, 0, 0, 1, 2))
     kind = dice.randrange(8)
     if kind < 4:
-        return Create(path, dice.randbytes(2), ephemeral=dice.random() < 0.2)
+        is_sequential = may_be_sequential and dice.random() < 0.2
+        return Create(path, dice.randbytes(2), dice.random() < 0.2, is_sequential)
     if kind < 6:
         return SetData(path, dice.randbytes(2), version)
     return Delete(path, version) if kind == 6 else Check(path, max(version, 0))
@@ -115,7 +116,8 @@ def random_step(dice: random.Random) -> Step:
         (8, 8, 1, 6, 6, 3, 0.3),
     )[0]
     if kind == "multi":
-        return kind, client, [random_operation(dice) for _ in range(dice.choice((1, 2, 2, 3, 3, 4, 6)))]
+        length = dice.choice((1, 2, 2, 3, 3, 4, 6))
+        return kind, client, [random_operation(dice, may_be_sequential=True) for _ in range(length)]
     if kind == "single":
         return kind, client, random_operation(dice)
     return kind, client, path
@@ -186,7 +188,8 @@ def base_zxid(side: Side) -> int:
 
 
 def everything(side: Side) -> object:
-    return [(path, side.clients[0].get(path), side.clients[0].children(path)) for path in PATHS]
+    client = side.clients[0]
+    return [client.children("/"), [(path, client.get(path), client.children(path)) for path in PATHS]]
 
 
 @pytest.fixture(scope="module")

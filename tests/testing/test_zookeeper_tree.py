@@ -108,3 +108,23 @@ def test_the_same_calls_give_the_same_answers() -> None:
         return [session, tree.apply(session, [Create("/a", ephemeral=True)]), tree.get("/a"), tree.zxid]
 
     assert story() == story()
+
+
+def test_sequential_names_count_all_children_that_a_node_has_had(tree: ZooKeeperTree, session: int) -> None:
+    tree.apply(session, [Create("/changes"), Create("/changes/change_", sequential=True)])
+    tree.apply(session, [Create("/changes/other"), Delete("/changes/other")])
+    with pytest.raises(MultiFailed):
+        tree.apply(session, [Create("/changes/change_", sequential=True), Check("/changes", 1)])
+    tree.watch_children(session, "/changes", "changes")
+    applied = tree.apply(session, [Create("/changes/change_", b"two", sequential=True)])
+    assert tree.children("/changes") == ["change_0000000000", "change_0000000002"]
+    assert applied.fired == [Firing(session, "changes")]
+    tree.apply(session, [Delete("/changes/change_0000000000"), Delete("/changes/change_0000000002")])
+    tree.apply(session, [Delete("/changes"), Create("/changes"), Create("/changes/n", sequential=True)])
+    assert tree.children("/changes") == ["n0000000000"]
+
+
+def test_a_sequential_node_needs_its_parent(tree: ZooKeeperTree, session: int) -> None:
+    with pytest.raises(MultiFailed) as failed:
+        tree.apply(session, [Create("/changes/change_", sequential=True)])
+    assert failed.value.reason == "no_node"
