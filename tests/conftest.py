@@ -188,6 +188,18 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessClust
         _shared_clusters.remove(running)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def topics_of_a_file_end_with_it() -> Iterator[None]:
+    """Brokers that all tests share begin each file without topics: else a file that uses the name of another
+    one's topic passes alone, and fails in whichever process both of them run.
+    """
+    yield
+    for cluster in _shared_clusters:
+        names = cluster.admin.list_topics()
+        if names:
+            cluster.admin.delete_topics(names)
+
+
 @pytest.fixture(autouse=True)
 def brokers_that_all_tests_share_live_on() -> Iterator[None]:
     """One that ended fails the test in which it did, with the reason, and no later one."""
