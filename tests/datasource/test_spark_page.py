@@ -23,6 +23,7 @@ def counts(cluster: InProcessCluster, at_least: int) -> list[tuple[str, str]]:
     return [((record.key or b"").decode(), (record.value or b"").decode()) for record in found]
 
 
+@pytest.mark.proof
 def test_running_counts_are_written_once_also_by_a_micro_batch_that_is_run_again(
     spark: Any, cluster: InProcessCluster, tmp_path: Path
 ) -> None:
