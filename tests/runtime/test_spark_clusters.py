@@ -191,6 +191,25 @@ def test_a_start_that_lacks_executors_says_why_and_stops_on_a_signal_to_sparks_j
 
 
 @pytest.mark.proof
+def test_a_broker_whose_worker_is_gone_says_what_the_master_has_left_for_it(spark_submit, standalone):
+    standalone.add_worker("leaving", 3, sys.executable)
+    try:
+        cluster = spark_submit(brokers=3, spark_cores_max="9")
+        _wait_ready(cluster)
+    finally:
+        standalone.stop_worker()
+    line = ""
+    while ": no executor for" not in line:
+        line = cluster.process.stdout.readline()
+        assert line, cluster.process.stderr.read()
+    assert re.fullmatch(
+        r"sparklog: broker [123]: no executor for 1\d s; the master has 0 cores free and an executor takes "
+        r"3: add workers, or end other applications\n",
+        line,
+    ), line
+
+
+@pytest.mark.proof
 def test_one_host_of_three_without_sparklog_is_named_before_anything_is_opened_there(
     spark_submit, standalone, tmp_path
 ):

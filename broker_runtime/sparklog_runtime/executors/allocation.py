@@ -1,32 +1,24 @@
-"""How many executors Spark has given, and why it gives no more, for a start that waits for them.
+"""How many executors Spark has given, and why it gives no more, for brokers that wait for them.
 
-The number is the driver's own. Only a standalone master is asked for the reason, as its own web page
-asks it (``RequestMasterState``), because an application does not know where that page is. Where the reason
-is unknown, the words give the number alone.
+The number is the driver's own. Only a standalone master is asked for the reason (``master_page``). Where the
+reason is unknown, the words give the number alone.
 """
 
 import logging
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from sparklog_runtime.executors.master_page import FreeWorker, PageUnknown, free_workers
 from sparklog_runtime.settings.settings_check import memory_mib
 
 logger: Final = logging.getLogger(__name__)
 
 ASK_INTERVAL_S: Final = 1.0
-_OVERHEAD_SHARE: Final = 0.1
-_OVERHEAD_MIB_MIN: Final = 384
-_ALIVE: Final = "ALIVE"
-
-
-@dataclass(frozen=True, slots=True)
-class FreeWorker:
-    """What a live worker of a standalone master has to give."""
-
-    cores: int
-    memory_mib: int
+ASKED_FOR_S: Final = 10.0
+"""How long an answer is kept current after a question: the next one is expected within this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,89 +30,117 @@ class ExecutorSize:
 
     @classmethod
     def of(cls, conf: Mapping[str, str]) -> "ExecutorSize":
-        """As Spark works it out from its settings, without off-heap memory and without PySpark's limit."""
+        """As a standalone worker counts it: memory is the heap alone, without what Spark adds elsewhere."""
         heap = memory_mib(conf.get("spark.executor.memory", "1g")) or 1024.0
-        given = memory_mib(conf.get("spark.executor.memoryOverhead", ""))
-        overhead = given if given is not None else max(_OVERHEAD_MIB_MIN, heap * _OVERHEAD_SHARE)
-        return cls(int(conf.get("spark.executor.cores", "1")), int(heap + overhead))
+        return cls(int(conf.get("spark.executor.cores", "1")), int(heap))
 
 
-def allocation_in_words(
-    given: int, wanted: int, waited_s: float, size: ExecutorSize, workers: Sequence[FreeWorker] | None
-) -> str:
-    """One line: how many executors there are, and what keeps the master from more; None: it was not asked."""
-    counted = f"Spark has given {given} of {wanted} executors for {waited_s:.0f} s"
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What is known of the executors: how many Spark has given, and what the master has left."""
+
+    given: int = 0
+    workers: Sequence[FreeWorker] | None = None
+    """Live workers of a standalone master; None where that is not known, or the master is of another kind."""
+    unknown: str = ""
+    """Why it is not known, where the master was asked."""
+
+
+def allocation_in_words(wanted: int, waited_s: float, size: ExecutorSize, capacity: Capacity) -> str:
+    """A start's line: how many executors there are, and what keeps the master from more."""
+    counted = f"Spark has given {capacity.given} of {wanted} executors for {waited_s:.0f} s"
+    return counted + _reason(size, capacity)
+
+
+def wait_in_words(broker: str, waited_s: float, wanted: int, size: ExecutorSize, capacity: Capacity) -> str:
+    """The line of a broker that has ended and is not launched again yet."""
+    if capacity.given >= wanted:
+        return (
+            f"{broker}: no process for {waited_s:.0f} s, although Spark has given {capacity.given} executors"
+        )
+    return f"{broker}: no executor for {waited_s:.0f} s{_reason(size, capacity)}"
+
+
+def _reason(size: ExecutorSize, capacity: Capacity) -> str:
+    workers = capacity.workers
     if workers is None:
-        return counted
+        return f"; what the master has free is not known: {capacity.unknown}" if capacity.unknown else ""
     if not workers:
-        return f"{counted}; the master has no workers: add some"
+        return "; the master has no workers: add some"
     cores, most = sum(worker.cores for worker in workers), max(worker.cores for worker in workers)
     if most < size.cores:
         spread = f", {most} at most on one worker," if cores >= size.cores else ""
+        remedy = "lower spark.executor.cores" if most else "end other applications"
         return (
-            f"{counted}; the master has {cores} cores free{spread} and an executor takes {size.cores}: "
-            "add workers, or lower spark.executor.cores"
+            f"; the master has {cores} cores free{spread} and an executor takes {size.cores}: "
+            f"add workers, or {remedy}"
         )
     memory = max(worker.memory_mib for worker in workers if worker.cores >= size.cores)
     if memory < size.memory_mib:
         return (
-            f"{counted}; no worker has more than {memory} MiB free and an executor takes {size.memory_mib} "
+            f"; no worker has more than {memory} MiB free and an executor takes {size.memory_mib} "
             "MiB: add workers, or lower spark.executor.memory"
         )
-    return f"{counted}; the master has {cores} cores free, which is enough: executors are starting"
+    return f"; the master has {cores} cores free, which is enough: executors are starting"
 
 
 class ExecutorAllocation:
-    """Asks, from construction to ``close``, on a thread of its own: a master may be slow to answer."""
+    """Asks, from construction to ``close``, on a thread of its own: a master may be slow to answer.
+
+    It asks while somebody waits: for ``ASKED_FOR_S`` after it was made, and after each question.
+    """
 
     def __init__(self, context: Any, master: str, conf: Mapping[str, str], wanted: int) -> None:
         self._context = context
         self._master = master
         self._size = ExecutorSize.of(conf)
         self._wanted = wanted
-        self._given = 0
-        self._workers: list[FreeWorker] | None = None
-        self._closing = threading.Event()
+        self._capacity: Capacity | None = None
+        """None until the first answer after a time in which nobody waited."""
+        self._asked = threading.Event()
+        self._asked.set()
+        self._closing = False
         threading.Thread(target=self._run, name="executor-allocation", daemon=True).start()
 
     def in_words(self, waited_s: float) -> str | None:
-        """Why brokers are missing; None when every executor is there."""
-        if self._given >= self._wanted:
+        """Why brokers are missing at a start; None when every executor is there, or while it is unknown."""
+        self._asked.set()
+        capacity = self._capacity
+        if capacity is None or capacity.given >= self._wanted:
             return None
-        return allocation_in_words(self._given, self._wanted, waited_s, self._size, self._workers)
+        return allocation_in_words(self._wanted, waited_s, self._size, capacity)
+
+    def wait_in_words(self, broker: str, waited_s: float) -> str | None:
+        """Why ``broker`` is not launched again; None before the first answer."""
+        self._asked.set()
+        capacity = self._capacity
+        if capacity is None:
+            return None
+        return wait_in_words(broker, waited_s, self._wanted, self._size, capacity)
 
     def close(self) -> None:
         """Ask no more."""
-        self._closing.set()
+        self._closing = True
+        self._asked.set()
 
     def _run(self) -> None:
-        while not self._closing.wait(ASK_INTERVAL_S):
-            try:
-                # Spark counts the driver, too.
-                self._given = int(self._context._jsc.sc().getExecutorMemoryStatus().size()) - 1
-                self._workers = free_workers(self._context, self._master)
-            except Exception as error:  # noqa: BLE001 (py4j's: the wait itself goes on without a reason)
-                logger.info(
-                    "the master did not say why executors are missing: %s", str(error).splitlines()[:1]
-                )
-                self._workers = None
+        while True:
+            if not self._asked.wait(ASKED_FOR_S):
+                self._capacity = None
+                self._asked.wait()
+            self._asked.clear()
+            if self._closing:
+                return
+            self._capacity = self._ask()
+            time.sleep(ASK_INTERVAL_S)
 
-
-def free_workers(context: Any, master: str) -> list[FreeWorker] | None:
-    """The live workers of the standalone master in charge; None if ``master`` names none that answers so."""
-    if not master.startswith("spark://"):
-        return None
-    jvm, deploy = context._jvm, context._jvm.org.apache.spark.deploy
-    request = getattr(getattr(deploy, "DeployMessages$RequestMasterState$"), "MODULE$")
-    any_class = getattr(getattr(jvm.scala.reflect, "ClassTag$"), "MODULE$").Any()
-    # SparkEnv has the same, but py4j cannot reflect on that class where no protobuf is installed.
-    rpc = context._jsc.sc().schedulerBackend().rpcEnv()
-    for address in master.removeprefix("spark://").split(","):
-        host, _, port = address.rpartition(":")
-        endpoint = jvm.org.apache.spark.rpc.RpcAddress(host, int(port))
-        answering = rpc.setupEndpointRef(endpoint, "Master")
-        state = answering.askSync(request, any_class)
-        if str(state.status()) == _ALIVE:
-            alive = [worker for worker in state.workers() if str(worker.state()) == _ALIVE]
-            return [FreeWorker(int(worker.coresFree()), int(worker.memoryFree())) for worker in alive]
-    return None
+    def _ask(self) -> Capacity:
+        try:
+            # Spark counts the driver, too.
+            given = int(self._context._jsc.sc().getExecutorMemoryStatus().size()) - 1
+            return Capacity(given, free_workers(self._context, self._master))
+        except PageUnknown as unknown:
+            return Capacity(given, None, str(unknown))
+        except Exception as error:  # noqa: BLE001 (py4j's: the wait itself goes on without a reason)
+            logger.info("the master did not say why executors are missing: %s", str(error).splitlines()[:1])
+            return Capacity(0 if self._capacity is None else self._capacity.given)

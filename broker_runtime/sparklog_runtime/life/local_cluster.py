@@ -68,6 +68,7 @@ from sparklog_runtime.start.readiness import (
 from sparklog_runtime.start.session import SparkHost
 from sparklog_runtime.start.start_patience import Background, Patience
 from sparklog_runtime.stop.child_processes import processes_of_run, send, sweep_run
+from sparklog_runtime.supervision.executor_waits import ExecutorWaits
 from sparklog_runtime.supervision.id_assignment import FixedIds, IdAssignment, IdsByData
 from sparklog_runtime.supervision.supervisor import JobLauncher, Supervisor, SupervisorCallbacks
 from sparklog_runtime.supervision.tcp_ports import PortReservation
@@ -129,6 +130,8 @@ class LocalCluster:
         self._controller: Controller | None = None
         self._cluster_id = ""
         self._supervisor: Supervisor | None = None
+        self._closed_first: list[Callable[[], None]] = []
+        """What a stop closes before all else."""
         self._began = time.monotonic()
         self._check_certificates(self._progress)
 
@@ -400,10 +403,10 @@ class LocalCluster:
             self._await_registered(supervisor, lambda waited_s: None)
             return
         allocation = ExecutorAllocation(self.context, self._master(), conf, self.options.brokers)
-        try:
-            self._await_registered(supervisor, allocation.in_words)
-        finally:
-            allocation.close()
+        self._closed_first.append(allocation.close)
+        self._await_registered(supervisor, allocation.in_words)
+        waits = ExecutorWaits(supervisor.waiting_for_executors, allocation.wait_in_words, self._notice)
+        self._closed_first.append(waits.close)
 
     def _await_registered(
         self, supervisor: Supervisor, missing_executors: Callable[[float], str | None]
@@ -530,6 +533,8 @@ class LocalCluster:
             self._attempt("Spark", self._spark.stop)
 
     def _stop_all(self) -> None:
+        for close in self._closed_first:
+            close()
         self._publisher.stop()
         self._output_files.stop()
         if self._supervisor is not None:

@@ -34,6 +34,7 @@ from sparklog_runtime.broker_process.control_channel import (
 )
 from sparklog_runtime.stop.process_end import ProcessWatch, end_in_words
 from sparklog_runtime.supervision.control_listener import ControlListener
+from sparklog_runtime.supervision.executor_waits import WaitingBroker
 from sparklog_runtime.supervision.id_assignment import IdAssignment
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ class _Slot:
     job: int = 0
     """Counts this slot's jobs, so that a cancel meant for one never hits the next."""
     job_runs: bool = False
+    without_process_since: float = 0.0
+    """When its job was launched, or when the process of that job ended: Spark runs a task again by itself."""
     said_bye: bool = False
     buried_pid: int = -1
     """The last process that was reported dead."""
@@ -176,6 +179,18 @@ class Supervisor:
         with self._changed:
             found = [slot.process for slot in self._slots.values() if slot.process is not None]
         return sorted(found, key=lambda process: process.broker_id)
+
+    def waiting_for_executors(self) -> list[WaitingBroker]:
+        """Brokers that were launched again, and whose job has no process yet."""
+        now = time.monotonic()
+        with self._changed:
+            return [
+                WaitingBroker(
+                    slot.process.broker_id, slot.without_process_since, now - slot.without_process_since
+                )
+                for slot in self._slots.values()
+                if slot.process is not None and slot.connection is None and slot.job_runs
+            ]
 
     def wait_registered(self, timeout_s: float) -> bool:
         """Wait until all brokers serve; ends early, with False, at a stop or when one cannot."""
@@ -259,6 +274,7 @@ class Supervisor:
         with self._changed:
             slot.job += 1
             slot.job_runs = True
+            slot.without_process_since = time.monotonic()
             slot.registered_at = None
         error, is_fatal = "", False
         try:
@@ -418,6 +434,7 @@ class Supervisor:
             if slot.connection is not connection:
                 return  # it has connected again meanwhile
             slot.connection = None
+            slot.without_process_since = time.monotonic()
             self._ids.release(slot.plan.slot)
             process, job, said_bye = slot.process, slot.job, slot.said_bye
             if process is not None:
