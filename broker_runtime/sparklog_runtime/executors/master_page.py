@@ -3,7 +3,7 @@
 The master's answer to an application (``RequestMasterState``) names its workers, but not what they have given
 away: those fields do not travel. Its page has them as JSON, and only workers know where that page is. So the
 driver asks the master for its workers, one worker's page for the address of the master's, and that page.
-A page that is switched off, hidden behind a filter or silent is a reason in words, not an error.
+A page that is switched off, filtered or silent is a reason in words, not an error.
 """
 
 import json

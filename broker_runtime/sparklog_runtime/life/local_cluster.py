@@ -16,7 +16,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final
@@ -66,7 +66,7 @@ from sparklog_runtime.start.readiness import (
     await_zookeeper,
 )
 from sparklog_runtime.start.session import SparkHost
-from sparklog_runtime.start.start_patience import Background, Patience
+from sparklog_runtime.start.start_patience import Background, Patience, brokers_in_words
 from sparklog_runtime.stop.child_processes import processes_of_run, send, sweep_run
 from sparklog_runtime.supervision.executor_waits import ExecutorWaits
 from sparklog_runtime.supervision.id_assignment import FixedIds, IdAssignment, IdsByData
@@ -420,7 +420,7 @@ class LocalCluster:
             return False
 
         self._patience.wait(
-            are_registered, lambda: _brokers_in_words(self._missing_brokers(supervisor)), missing_executors
+            are_registered, lambda: brokers_in_words(self._missing_brokers(supervisor)), missing_executors
         )
 
     def _missing_brokers(self, supervisor: Supervisor) -> list[int]:
@@ -581,10 +581,6 @@ class LocalCluster:
         except Exception:
             logger.exception("%s did not stop properly", what)
         logger.info("stopped %s in %.1f s", what, time.monotonic() - began)
-
-
-def _brokers_in_words(broker_ids: Sequence[int]) -> str:
-    return f"broker{'s' if len(broker_ids) > 1 else ''} {', '.join(map(str, broker_ids))}"
 
 
 def _inheritable_thread() -> Callable[..., threading.Thread]:

@@ -2,13 +2,18 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from sparklog.model.errors import SparklogError
 
 WAIT_STEP_S: Final = 0.05
 PROGRESS_INTERVAL_S: Final = 2.0
+
+
+def brokers_in_words(broker_ids: Sequence[int]) -> str:
+    """What a start waits for: "broker 2", "brokers 2, 3"."""
+    return f"broker{'s' if len(broker_ids) > 1 else ''} {', '.join(map(str, broker_ids))}"
 
 
 class StartInterrupted(SparklogError):  # noqa: N818 (it states a fact)

@@ -6,7 +6,7 @@ from sparklog_runtime.supervision import executor_waits
 from sparklog_runtime.supervision.executor_waits import DueReports, ExecutorWaits, WaitingBroker
 
 
-def test_a_wait_is_reported_after_ten_seconds_then_after_twice_the_time_and_after_five_minutes_at_most():
+def test_a_wait_is_reported_after_ten_seconds_and_then_less_and_less_often():
     reports, reported_at = DueReports(), []
     for second in range(1_500):
         for one in reports.due([WaitingBroker(3, 1.0, float(second))]):

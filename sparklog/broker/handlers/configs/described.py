@@ -36,7 +36,9 @@ def describe_topic(
     for name, setting in TOPIC_SETTINGS.items():
         levels = broker.of(setting.broker_name) if setting.broker_name else _default_level(setting)
         value = overrides.get(name, render(inherited.get(name)))
-        yield _described(setting, [*_own_level(name, overrides), *levels], value)
+        described = _described(setting, [*_own_level(name, overrides), *levels], value)
+        described.is_sensitive = False  # no setting that topics have is a secret
+        yield described
     for name in sorted(overrides.keys() - TOPIC_SETTINGS.keys()):
         yield _not_acted_on(name, _own_level(name, overrides), read_only=False)
 

@@ -51,6 +51,12 @@ def test_a_broker_s_own_setting_goes_over_everybody_s_over_its_start_over_the_de
     assert (found["num.partitions"].config_source, found["num.partitions"].is_default) == (5, True)
 
 
+def test_no_setting_that_topics_have_is_a_secret_also_where_brokers_have_none_of_its_name():
+    found = topic({"cleanup.policy": "compact"})
+    assert found["cleanup.policy"].value == "compact"
+    assert [name for name, one in found.items() if one.is_sensitive] == []
+
+
 def test_what_is_read_once_at_start_is_read_only():
     found = broker()
     assert found["num.io.threads"].read_only
