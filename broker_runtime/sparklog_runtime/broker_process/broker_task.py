@@ -35,7 +35,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
 
-from sparklog.model.errors import ConfigError, SparklogError
+from sparklog.model.errors import ConfigError, LogDirectoryError, SparklogError
+from sparklog.model.zookeeper import ZooKeeperError
 from sparklog.network.dialing.tls_refused import TlsRefused
 from sparklog_runtime.broker_process.broker_plan import (
     BrokerIdentity,
@@ -182,7 +183,11 @@ def _found_ids(patterns: tuple[str, ...]) -> list[int]:
         shape = re.compile(re.escape(plain[0]) + r"(\d+)" + re.escape(plain[1]))
         for path in glob.glob(glob.escape(plain[0]) + "*" + glob.escape(plain[1])):
             match = shape.fullmatch(path)
-            if match is not None and os.listdir(path):
+            if match is None:
+                continue
+            if not os.path.isdir(path):
+                raise LogDirectoryError(f"{path} is no directory, and log.dirs needs one there: move it away")
+            if os.listdir(path):
                 found.add(int(match[1]))
     return sorted(found)
 
@@ -248,7 +253,15 @@ class _BrokerProcess:
         host = socket.gethostname()
         if is_executor(os.environ) and f"host {host}" not in text:
             text = f"host {host}: {text}"
-        self._tell({"type": "failed", "reason": text[:2_000], "fatal": fatal})
+        self._tell(
+            {
+                "type": "failed",
+                "slot": self._plan.slot,
+                "reason": text[:2_000],
+                "fatal": fatal,
+                "zookeeper_is_away": isinstance(error, ZooKeeperError),
+            }
+        )
 
     def _join(self) -> BrokerIdentity | None:
         """Connect, send the hello, and wait for our identity; None if we have to stop first."""

@@ -111,10 +111,13 @@ class ControlListener:
                 self._connections.discard(connection)
 
     def _hello(self, connection: ControlConnection) -> Message | None:
-        """The first message of a peer that knows the token; None if it closed the connection first."""
+        """The first message of a peer that knows the token: its hello, or why it cannot run.
+
+        None if the peer closed the connection first.
+        """
         if not admit(connection, self._token):
             return None
         hello = connection.receive(TIMEOUT_S)
-        if hello is not None and hello["type"] != "hello":
+        if hello is not None and hello["type"] not in ("hello", "failed"):
             raise ControlError(f"it began with {hello['type']!r} instead of a hello")
         return hello

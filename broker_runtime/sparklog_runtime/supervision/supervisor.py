@@ -36,16 +36,12 @@ from sparklog_runtime.stop.process_end import ProcessWatch, end_in_words
 from sparklog_runtime.supervision.control_listener import ControlListener
 from sparklog_runtime.supervision.executor_waits import WaitingBroker
 from sparklog_runtime.supervision.id_assignment import IdAssignment
+from sparklog_runtime.supervision.start_history import StartHistory
 
 if TYPE_CHECKING:
     from sparklog.network.tls.sides import TlsServer
 
 logger: Final = logging.getLogger(__name__)
-
-BACKOFF_MIN_S: Final = 0.25
-BACKOFF_MAX_S: Final = 15.0
-STABLE_S: Final = 20.0
-"""A broker that served this long is relaunched without delay."""
 
 JOB_END_WAIT_S: Final = 5.0
 """How long a job may outlive its process's connection before it is cancelled."""
@@ -91,8 +87,9 @@ class _Slot:
     """The last process that said hello; kept after its death until another takes over."""
     connection: ControlConnection | None = None
     registered_at: float | None = None
-    barren_starts: int = 0
-    """Starts in a row that did not lead to a registered broker."""
+    starts: StartHistory = field(default_factory=StartHistory)
+    shown_reason: str = ""
+    """Why its broker cannot run, as it was reported last: a reason that stays is reported once."""
     ended: bool = False
     job: int = 0
     """Counts this slot's jobs, so that a cancel meant for one never hits the next."""
@@ -109,6 +106,8 @@ class _Slot:
     """Since when its broker is away; None while it serves."""
     failure: str = ""
     fatal: bool = False
+    zookeeper_is_away: bool = False
+    """Whether that is the failure of this start."""
     threads: list[threading.Thread] = field(default_factory=list)
 
 
@@ -239,7 +238,7 @@ class Supervisor:
 
     def _failure(self) -> str | None:
         for slot in self._slots.values():
-            if slot.failure and (slot.fatal or slot.barren_starts >= START_TRIES_MAX):
+            if slot.failure and (slot.fatal or slot.starts.barren >= START_TRIES_MAX):
                 return slot.failure
         return None
 
@@ -276,6 +275,8 @@ class Supervisor:
             slot.job_runs = True
             slot.without_process_since = time.monotonic()
             slot.registered_at = None
+            slot.zookeeper_is_away = False
+            slot.farewell = ""
         error, is_fatal = "", False
         try:
             launcher.run(slot.plan)
@@ -283,21 +284,21 @@ class Supervisor:
             error, is_fatal = _first_line(caught), isinstance(caught, ConfigError)
         with self._changed:
             slot.job_runs = False
-            slot.barren_starts = 0 if slot.registered_at is not None else slot.barren_starts + 1
+            served_s = None if slot.registered_at is None else time.monotonic() - slot.registered_at
             if error and slot.registered_at is None and not slot.failure:
                 slot.failure, slot.fatal = error, is_fatal
+            reason = slot.farewell or slot.failure or error
+            crash_loop = slot.starts.ended(served_s, reason, counts=not slot.zookeeper_is_away)
             self._changed.notify_all()
         if not self._stopping:
             logger.warning("the job of slot %d ended: %s", slot.plan.slot, error or "the broker stopped")
+            if crash_loop is not None:
+                self._callbacks.on_notice(f"{_name(slot)}: {crash_loop}")
 
     def _pause(self, slot: _Slot) -> None:
-        """Wait before the next job; not at all after a broker that served for a while."""
+        """Wait before the next job."""
         with self._changed:
-            served_s = 0.0 if slot.registered_at is None else time.monotonic() - slot.registered_at
-            if served_s >= STABLE_S:
-                return
-            pause_s = min(BACKOFF_MAX_S, BACKOFF_MIN_S * 2 ** min(slot.barren_starts, 10))
-            self._changed.wait_for(lambda: self._stopping, pause_s)
+            self._changed.wait_for(lambda: self._stopping, slot.starts.pause_s())
 
     def _cancel(self, slot: _Slot, job: int) -> None:
         with self._changed:
@@ -308,9 +309,12 @@ class Supervisor:
 
     # ------------------------------------------------------------------ connections
 
-    def _serve(self, connection: ControlConnection, hello: Message) -> None:
-        """One connection of a broker process, from its hello to its end."""
-        slot = self._greet(connection, hello)
+    def _serve(self, connection: ControlConnection, first: Message) -> None:
+        """One connection of a broker process: from its hello to its end, or one message, a failure."""
+        if first["type"] == "failed":
+            self._on_failed(self._slot(first), first)
+            return
+        slot = self._greet(connection, first)
         if slot is None:
             return
         try:
@@ -322,10 +326,7 @@ class Supervisor:
 
     def _greet(self, connection: ControlConnection, hello: Message) -> _Slot | None:
         """Send the process its broker id. None if the process has to stop."""
-        with self._changed:
-            slot = self._slots.get(require_int(hello, "slot"))
-        if slot is None:
-            raise ControlError(f"there is no slot {hello['slot']}")
+        slot = self._slot(hello)
         broker_id = self._identify(slot, hello)
         if broker_id is None:
             connection.send({"type": "stop"})
@@ -338,6 +339,13 @@ class Supervisor:
             _try_send(connection, {"type": "stop"})
         logger.info("broker %d is process %d", broker_id, pid)
         self._callbacks.on_change()
+        return slot
+
+    def _slot(self, message: Message) -> _Slot:
+        with self._changed:
+            slot = self._slots.get(require_int(message, "slot"))
+        if slot is None:
+            raise ControlError(f"there is no slot {message['slot']}")
         return slot
 
     def _identify(self, slot: _Slot, hello: Message) -> int | None:
@@ -382,21 +390,26 @@ class Supervisor:
                 if slot.process is not None:
                     self._callbacks.on_notice(f"broker {slot.process.broker_id}: {text}")
             case "failed":
-                reason = require_str(message, "reason")
-                logger.error("the broker in slot %d cannot run: %s", slot.plan.slot, reason)
-                if slot.process is not None:
-                    self._callbacks.on_notice(f"broker {slot.process.broker_id} cannot run: {reason}")
-                with self._changed:
-                    slot.failure = reason
-                    slot.fatal = message.get("fatal") is True
-                    slot.farewell = reason
-                    self._changed.notify_all()
+                self._on_failed(slot, message)
             case "bye":
                 with self._changed:
                     slot.said_bye = message.get("clean") is True
                     slot.farewell = str(message.get("reason", ""))[:500]
             case unknown:
                 raise ControlError(f"a broker does not say {unknown!r}")
+
+    def _on_failed(self, slot: _Slot, message: Message) -> None:
+        """A broker's process cannot run; it may not even have said hello."""
+        reason = require_str(message, "reason")
+        logger.error("the broker in slot %d cannot run: %s", slot.plan.slot, reason)
+        with self._changed:
+            slot.failure = slot.farewell = reason
+            slot.fatal = message.get("fatal") is True
+            slot.zookeeper_is_away = message.get("zookeeper_is_away") is True
+            is_new, slot.shown_reason = reason != slot.shown_reason, reason
+            self._changed.notify_all()
+        if is_new:
+            self._callbacks.on_notice(f"{_name(slot)} cannot run: {reason}")
 
     def _on_registered(self, slot: _Slot, connection: ControlConnection, message: Message) -> None:
         with self._changed:
@@ -415,7 +428,7 @@ class Supervisor:
             )
             slot.registered_at = time.monotonic()
             logger.info("broker %d is registered in epoch %d", slot.process.broker_id, slot.process.epoch)
-            slot.failure = ""
+            slot.failure = slot.shown_reason = ""
             died_at, slot.died_at = slot.died_at, None
             process = slot.process
             self._changed.notify_all()
@@ -449,8 +462,10 @@ class Supervisor:
         if process is not None and is_death:
             logger.warning("broker %d, process %d, has died", process.broker_id, process.pid)
             self._callbacks.broker_died(process.broker_id, process.epoch)
+        how = f"stopped ({farewell})" if farewell else end_in_words(watch.status() if watch else None)
+        with self._changed:
+            slot.farewell = farewell or f"it {how}"
         if process is not None and was_serving and not self._stopping:
-            how = f"stopped ({farewell})" if farewell else end_in_words(watch.status() if watch else None)
             self._callbacks.on_notice(
                 f"broker {process.broker_id} (process {process.pid}) {how}; it is launched again"
             )
@@ -470,6 +485,12 @@ def _try_send(connection: ControlConnection, message: Message) -> None:
         connection.send(message)
     except OSError as error:
         logger.info("%s did not receive %s: %s", connection.peer_name, message["type"], error)
+
+
+def _name(slot: _Slot) -> str:
+    if slot.process is not None:
+        return f"broker {slot.process.broker_id}"
+    return f"the broker of slot {slot.plan.slot}, whose id is not known yet,"
 
 
 def _metrics_port(message: Message) -> int | None:

@@ -18,6 +18,7 @@ from sparklog_runtime.broker_process.broker_plan import BrokerPlan
 from sparklog_runtime.broker_process.control_channel import ControlConnection
 from sparklog_runtime.broker_process.control_handshake import join
 from sparklog_runtime.stop.child_processes import is_alive
+from sparklog_runtime.supervision import start_history
 from sparklog_runtime.supervision.id_assignment import FixedIds
 from sparklog_runtime.supervision.supervisor import Supervisor, SupervisorCallbacks
 from sparklog_runtime.supervision.tcp_ports import PortReservation
@@ -245,6 +246,34 @@ def test_what_may_pass_is_tried_three_times(rig):
     assert not made.supervisor.wait_registered(20)
     assert made.supervisor.failed() == "the directory is locked by process 1"
     assert made.launcher.launches == 3
+
+
+def test_a_broker_that_cannot_even_say_hello_reports_why_once(rig):
+    made = rig()
+    in_the_way = made.root / "broker-1/0"
+    in_the_way.parent.mkdir()
+    in_the_way.write_text("")
+    made.launch()
+    assert not made.supervisor.wait_registered(60)
+    reason = f"{in_the_way} is no directory, and log.dirs needs one there: move it away"
+    assert made.supervisor.failed() == reason
+    assert made.launcher.launches == 3
+    unknown = "the broker of slot 0, whose id is not known yet,"
+    assert made.notices.get(timeout=5) == f"{unknown} cannot run: {reason}"
+    assert made.notices.empty()
+
+
+def test_a_broker_that_ends_again_and_again_is_a_crash_loop_with_its_reason(rig, monkeypatch):
+    monkeypatch.setattr(start_history, "PAUSE_MIN_S", 0.001)
+    made = rig(behaviour="fails later")
+    made.launch()
+    notice = ""
+    while "starts in a row" not in notice:
+        notice = made.notices.get(timeout=60)
+    assert notice == (
+        "broker 1: 5 starts in a row did not serve for 20 s (each time: broker: its disk broke); "
+        "it is started again, after 5 minutes at most"
+    )
 
 
 def test_a_stop_while_brokers_start_leaves_no_process(rig):
