@@ -7,6 +7,7 @@ from sparklog.broker.call import Call
 from sparklog.broker.forwarding import forward
 from sparklog.broker.handlers import (
     api_versions,
+    cluster_report,
     delete_records,
     describe_cluster,
     describe_log_dirs,
@@ -88,6 +89,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "CreateAcls": acls.handle_create,
     "DeleteAcls": acls.handle_delete,
     "DescribeConfigs": describe_configs.handle,
+    "ClusterReport": cluster_report.handle,
     "DescribeSchema": describe_schema.handle,
     "DescribeLogDirs": describe_log_dirs.handle,
     "SaslAuthenticate": sasl.handle_authenticate,

@@ -21,6 +21,7 @@ from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.broker.replicas.refusals import Refusals
 from sparklog.broker.replicas.roles import Roles
 from sparklog.broker.to_controller.producer_ids import ProducerIds
+from sparklog.broker.to_controller.report_copy import ReportCopy
 from sparklog.broker.to_controller.schema_cache import Schemas
 from sparklog.broker.waiting.fetch_purgatory import FetchPurgatory
 from sparklog.broker.waiting.fetch_sessions import FetchSessions
@@ -48,6 +49,7 @@ class BrokerContext:
     doubted_leaders: DoubtedLeaders
     departed_brokers: DepartedBrokers
     schemas: Schemas
+    report: ReportCopy
     clock: Clock
     settings: CurrentSettings
     replicas: PartitionTable

@@ -17,8 +17,10 @@ from sparklog.model.time import Clock
 class ToController(Protocol):
     """Requests to the active controller."""
 
-    def call(self, message: Any, *, timeout_ms: int) -> Any:
-        """Send ``message`` and wait for its response; raises OSError if no controller answers in time."""
+    def call(self, message: Any, *, timeout_ms: int, lane: str = "") -> Any:
+        """Send ``message`` and wait for its response; raises OSError if no controller answers in time. Each
+        ``lane`` has a connection of its own.
+        """
 
     def call_when_reachable(self, message: Any, *, timeout_ms: int) -> Any:
         """As ``call``, but wait for a controller that can be reached; a message is sent once at most."""

@@ -21,6 +21,7 @@ from typing import Final
 from sparklog.controller.ports import AnswerCommand, Channels
 from sparklog.controller.term import Term, TermEnded
 from sparklog.core.controller.actions import PushAnswer
+from sparklog.core.controller.cluster_view import ClusterView
 from sparklog.core.controller.commands.controller_command import Command, refusal
 from sparklog.core.controller.state.znodes import (
     BROKER_IDS,
@@ -82,7 +83,7 @@ class Candidate:
         open_channels: Callable[[ControllerEpoch], Channels],
     ) -> None:
         self._zookeeper = zookeeper
-        self._node = node
+        self.node = node
         self._config = config
         self._clock = clock
         self._timer = timer
@@ -95,6 +96,7 @@ class Candidate:
         self._failures = 0
         self._began_ms = 0
         self._is_pausing = False
+        self._view: ClusterView | None = None
         self.failure: str | None = None
         """Why this candidate cannot serve; None as soon as it does again."""
         self.lossy_elections = 0
@@ -107,6 +109,11 @@ class Candidate:
     @property
     def is_active(self) -> bool:
         return self._term is not None and self.failure is None
+
+    @property
+    def view(self) -> ClusterView | None:
+        """The cluster after the last event, for any thread; None without the office."""
+        return self._view if self.is_active else None
 
     # ------------------------------------------------------------------------- events
 
@@ -162,11 +169,13 @@ class Candidate:
         if term is not None and term.epoch == epoch:
             self._in_term(lambda: term.push_answered(answer))
 
-    def broker_died(self, broker: BrokerId, broker_epoch: BrokerEpoch) -> None:
-        """The supervisor's report. Without the office, delete the node, so that the controller notices."""
+    def broker_died(self, broker: BrokerId, broker_epoch: BrokerEpoch, how: str = "") -> None:
+        """The supervisor's report, with ``how`` the process ended in words. Without the office, delete the
+        node, so that the controller notices.
+        """
         if self._term is not None:
             term = self._term
-            self._in_term(lambda: term.broker_died(broker, broker_epoch))
+            self._in_term(lambda: term.broker_died(broker, broker_epoch, how))
             return
         try:
             self._remove_registration(broker, broker_epoch)
@@ -257,7 +266,7 @@ class Candidate:
         self._begin_term(epoch, version, generation, session_id)
 
     def _claim(self) -> Operation:
-        return Create(CONTROLLER, encode_controller(self._node), ephemeral=True)
+        return Create(CONTROLLER, encode_controller(self.node), ephemeral=True)
 
     def _first_epoch(self) -> Operation:
         return Create(CONTROLLER_EPOCH, encode_controller_epoch(FIRST_EPOCH))
@@ -274,9 +283,11 @@ class Candidate:
             clock=self._clock,
             channels=self._open_channels(epoch),
             wake_at=self._wake_at,
-            on_loss=self._count_loss,
+            on_loss=self._count_losses,
+            holder=self.node.application or "an application without a name",
         )
         self._term = term
+        self._view = None
         self._began_ms = self._clock.monotonic_ms()
         self._in_term(lambda: self._begin(term))
 
@@ -289,9 +300,11 @@ class Candidate:
         self.failure = None
 
     def _in_term(self, event: Callable[[], None]) -> None:
-        """Run an event of the term; if it ends the term, run for office again."""
+        """Run an event of the term and publish what it changed; if it ends the term, run for office again."""
         try:
             event()
+            if self._term is not None:
+                self._view = self._term.view(self._view)
         except TermEnded as ended:
             self._leave(str(ended))
             self._later(self._run)
@@ -338,8 +351,8 @@ class Candidate:
         except MultiFailed as refused:
             logger.info("broker %d is gone or registered again already: %s", broker, refused)
 
-    def _count_loss(self) -> None:
-        self.lossy_elections += 1
+    def _count_losses(self, partitions: int) -> None:
+        self.lossy_elections += partitions
 
     def _wake_at(self, deadline_ms: int) -> None:
         self._after(deadline_ms - self._clock.monotonic_ms(), self._tick)

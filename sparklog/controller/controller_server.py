@@ -19,6 +19,7 @@ from sparklog.controller.event_loop import EventLoop
 from sparklog.controller.handlers import ControllerHandlers
 from sparklog.controller.metrics import controller_metrics
 from sparklog.controller.ports import AnswerCommand
+from sparklog.controller.reports import report_of
 from sparklog.core.controller.actions import PushAnswer
 from sparklog.core.controller.commands.controller_command import Command
 from sparklog.core.controller.state.znodes import CONTROLLER, ControllerNode, decode_controller
@@ -31,6 +32,7 @@ from sparklog.network.listener_tls import inter_broker_connector, inter_broker_s
 from sparklog.network.loop_threads import LoopThreads
 from sparklog.network.reactor import Reactor
 from sparklog.network.timer import ThreadTimer
+from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest, ClusterReportResponse
 from sparklog.zookeeper.broker_registration import read_or_create_cluster_id
 
 logger: Final = logging.getLogger(__name__)
@@ -68,7 +70,7 @@ class ControllerServer:
         self._clock = clock
         self._pid = pid
         self._application = application
-        self._handlers = ControllerHandlers(cluster_config, self._submit_command)
+        self._handlers = ControllerHandlers(cluster_config, self._submit_command, self._report)
         self._tls = inter_broker_server(cluster_config)
         self._reactor = Reactor(
             [Listener(host, port, LISTENER, self._tls)],
@@ -155,9 +157,11 @@ class ControllerServer:
         node = self._zookeeper.get(CONTROLLER)
         return None if node is None else decode_controller(node.data)
 
-    def broker_died(self, broker_id: BrokerId, broker_epoch: BrokerEpoch) -> None:
-        """The supervisor saw this incarnation end. Comes back at once; fail-over follows in milliseconds."""
-        self._loop.submit(lambda: self._in_candidate().broker_died(broker_id, broker_epoch))
+    def broker_died(self, broker_id: BrokerId, broker_epoch: BrokerEpoch, how: str = "") -> None:
+        """The supervisor saw this incarnation end, ``how`` in words. Comes back at once; fail-over follows in
+        milliseconds.
+        """
+        self._loop.submit(lambda: self._in_candidate().broker_died(broker_id, broker_epoch, how))
 
     def run_events(self) -> None:
         """Wait until everything that is queued now has been worked off."""
@@ -193,6 +197,13 @@ class ControllerServer:
 
     def _submit_command(self, command: Command, answer: AnswerCommand) -> None:
         self._loop.submit(lambda: self._in_candidate().command(command, answer))
+
+    def _report(self, request: ClusterReportRequest) -> ClusterReportResponse:
+        """What this controller knows, from the last view of its event loop: nobody waits for the loop."""
+        candidate = self._candidate
+        if candidate is None:
+            return report_of(None, None, request)
+        return report_of(candidate.view, candidate.node, request)
 
     def _on_failure(self, error: Exception) -> None:
         self._in_candidate().fail(error)

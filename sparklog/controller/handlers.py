@@ -34,6 +34,7 @@ from sparklog.wire.codec import (
 from sparklog.wire.commands.command_apis import COMMAND_APIS, NewTopicId
 from sparklog.wire.messages.control.envelope import EnvelopeRequest, EnvelopeResponse
 from sparklog.wire.messages.discovery.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest, ClusterReportResponse
 from sparklog.wire.versions import API_VERSIONS_KEY
 
 logger: Final = logging.getLogger(__name__)
@@ -41,18 +42,20 @@ logger: Final = logging.getLogger(__name__)
 SIZE_PREFIX_BYTES: Final = 4
 
 Submit = Callable[[Command, AnswerCommand], None]
+Report = Callable[[ClusterReportRequest], ClusterReportResponse]
 SendResponse = Callable[[Message], None]
 
 
 class ControllerHandlers:
     """``handle`` is the reactor's handler. ``submit`` gives a command to the candidate, and ``new_topic_id``
-    draws the id of a topic.
+    draws the id of a topic. ``report`` answers who asks what this controller knows.
     """
 
     def __init__(
-        self, config: BrokerConfig, submit: Submit, *, new_topic_id: NewTopicId = uuid.uuid4
+        self, config: BrokerConfig, submit: Submit, report: Report, *, new_topic_id: NewTopicId = uuid.uuid4
     ) -> None:
         self._config = config
+        self._report = report
         self._submit = submit
         self._new_topic_id = new_topic_id
 
@@ -83,6 +86,8 @@ class ControllerHandlers:
             self._open_envelope(request.body, requester, respond)
         elif isinstance(request.body, ApiVersionsRequest):
             respond(self._api_versions(ErrorCode.none))
+        elif isinstance(request.body, ClusterReportRequest):
+            respond(self._report(request.body))
         else:
             self._decide(request, requester, respond)
 

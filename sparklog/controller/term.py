@@ -32,7 +32,6 @@ from sparklog.core.controller.actions import (
     ReadBrokers,
     ReadRegistered,
     Reload,
-    Report,
     Resign,
     SendLeaderAndIsr,
     SendStopReplica,
@@ -40,6 +39,7 @@ from sparklog.core.controller.actions import (
     WakeAt,
     WriteZooKeeper,
 )
+from sparklog.core.controller.cluster_view import ClusterView, view_of
 from sparklog.core.controller.commands.controller_command import (
     Command,
     CommandId,
@@ -47,6 +47,8 @@ from sparklog.core.controller.commands.controller_command import (
     describe_change,
     refusal,
 )
+from sparklog.core.controller.events.cluster_event import ClusterEvent, EventKind
+from sparklog.core.controller.events.event_log import EventLog
 from sparklog.core.controller.machine import ControllerMachine
 from sparklog.core.controller.state.image import ClusterImage, LiveBroker
 from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller_epoch
@@ -84,9 +86,15 @@ class Term:
         clock: Clock,
         channels: Channels,
         wake_at: Callable[[int], None],
-        on_loss: Callable[[], None],
+        on_loss: Callable[[int], None],
+        holder: str,
     ) -> None:
+        """``on_loss`` is called with the number of partitions in which records may be lost. ``holder`` names
+        this controller in the first event.
+        """
         self.epoch = epoch
+        self._holder = holder
+        self._events = EventLog(epoch)
         self._zookeeper = zookeeper
         self._generation = generation
         self._session_id = session_id
@@ -107,6 +115,12 @@ class Term:
         """The cluster as this term knows it; it changes on the event loop's thread only."""
         return self._machine.image
 
+    def view(self, last: ClusterView | None) -> ClusterView:
+        """What other threads may see of this term; ``last`` itself if nothing has changed since."""
+        if last is not None and last.is_of(self.image, self._events):
+            return last
+        return view_of(self.image, self._events)
+
     # ------------------------------------------------------------------------- facts
 
     def begin(self) -> None:
@@ -114,16 +128,20 @@ class Term:
         begun.
         """
         snapshot = read_snapshot(self._zookeeper, self.epoch, self.epoch_version)
-        self._carry_out(self._machine.on_activated(snapshot, self._now()))
+        elected = f"the controller of {self._holder} took office in epoch {self.epoch}"
+        event = ClusterEvent(EventKind.controller, self._holder, elected)
+        self._carry_out([event, *self._machine.on_activated(snapshot, self._now())])
 
     def brokers_changed(self) -> None:
         self._tell(lambda: [ReadBrokers("the registered brokers have changed")])
 
-    def broker_died(self, broker: BrokerId, broker_epoch: BrokerEpoch) -> None:
-        """The supervisor's report. The registration may be so new that it was not read yet."""
+    def broker_died(self, broker: BrokerId, broker_epoch: BrokerEpoch, how: str = "") -> None:
+        """The supervisor's report, with the words on how the process ended. The registration may be so new
+        that it was not read yet.
+        """
         if not self._machine.image.is_current(broker, broker_epoch):
             self.brokers_changed()
-        self._tell(lambda: self._machine.on_broker_died(broker, broker_epoch, self._now()))
+        self._tell(lambda: self._machine.on_broker_died(broker, broker_epoch, self._now(), how))
 
     def command(self, command: Command, answer: AnswerCommand) -> None:
         change = describe_change(command.request)
@@ -203,12 +221,18 @@ class Term:
                 self._answer(command, result)
             case WakeAt(deadline_ms):
                 self._wake_at(deadline_ms)
-            case Report(message, is_loss):
-                logger.log(logging.ERROR if is_loss else logging.WARNING, "%s", message)
-                if is_loss:
-                    self._on_loss()
+            case ClusterEvent():
+                self._note(action)
             case Resign(reason):
                 raise TermEnded(reason)
+
+    def _note(self, event: ClusterEvent) -> None:
+        """Log, keep and count one event."""
+        level = logging.ERROR if event.losses else logging.WARNING if event.is_warning else logging.INFO
+        logger.log(level, "%s", event)
+        self._events.add(event, self._clock.wall_ms())
+        if event.losses:
+            self._on_loss(event.losses)
 
     def _answer(self, command: CommandId, result: Result) -> None:
         _, answer = self._waiting.pop(command)

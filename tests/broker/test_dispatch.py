@@ -17,6 +17,7 @@ from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.metadata.first_report import FirstReport
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.replicas.controller_fence import ControllerFence
+from sparklog.broker.to_controller.report_copy import ReportCopy
 from sparklog.broker.to_controller.schema_cache import Schemas
 from sparklog.core.apis.api import Code
 from sparklog.core.apis.api_table import ROWS
@@ -102,6 +103,7 @@ class Served:
                 doubted_leaders=DoubtedLeaders(ManualClock()),
                 departed_brokers=DepartedBrokers(ManualClock()),
                 schemas=Schemas(self.metadata, self.controller, threading.Lock()),
+                report=ReportCopy(self.controller, ManualClock(), threading.Lock()),
                 clock=ManualClock(),
                 settings=CurrentSettings(BrokerConfig()),
                 replicas=None,

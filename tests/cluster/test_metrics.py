@@ -167,7 +167,7 @@ def of_groups(**expected: int) -> dict[str, int]:
 
 
 def test_a_controller_that_is_not_in_charge_tells_nothing_of_the_cluster() -> None:
-    standby = SimpleNamespace(term=None, is_active=False, lossy_elections=0)
+    standby = SimpleNamespace(view=None, lossy_elections=0)
     assert {metric.value for metric in controller_metrics(standby)} == {0}
 
 

@@ -24,6 +24,7 @@ from sparklog.wire.messages.admin.incremental_alter_configs import (
 from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
 from sparklog.wire.messages.control.envelope import EnvelopeRequest, EnvelopeResponse
 from sparklog.wire.messages.control.stop_replica import StopReplicaRequest
+from sparklog.wire.messages.discovery.cluster_report import ClusterReportResponse
 from tests.wire.least_request import least_request
 
 
@@ -50,7 +51,9 @@ class Controller:
     def __init__(self):
         self.submitted = []
         self.handlers = ControllerHandlers(
-            BrokerConfig(), lambda command, answer: self.submitted.append((command, answer))
+            BrokerConfig(),
+            lambda command, answer: self.submitted.append((command, answer)),
+            lambda request: ClusterReportResponse(),
         )
 
     def ask(self, request, version=0):

@@ -94,12 +94,13 @@ class Office:
             clock=self.clock,
             channels=self.channels,
             wake_at=self.wakes.append,
-            on_loss=self.note_loss,
+            on_loss=self.note_losses,
+            holder="test",
         )
         self.term.begin()
 
-    def note_loss(self):
-        self.losses += 1
+    def note_losses(self, partitions):
+        self.losses += partitions
 
     def register(self, broker, boot="boot"):
         address = Broker(BrokerId(broker), plaintext("host", 9000 + broker))

@@ -105,6 +105,7 @@ UNCONDITIONAL: Final[Mapping[str, Asked]] = {
     "OffsetDelete": with_topics("OffsetDelete", group_id=GROUP),
     "DescribeTransactions": asked("DescribeTransactions", transactional_ids=[ID]),
     "OpenWrite": with_topics("OpenWrite", app_id=OWN_NAME),
+    "ClusterReport": asked("ClusterReport"),
     "DescribeSchema": asked("DescribeSchema", topics=[TOPIC]),
     **{
         name: with_topics(name)

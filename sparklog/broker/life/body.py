@@ -32,6 +32,7 @@ from sparklog.broker.replicas.directory_failures import OnDiskFailure
 from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.broker.replicas.replica_parts import ReplicaParts
 from sparklog.broker.to_controller.producer_ids import ProducerIds
+from sparklog.broker.to_controller.report_copy import ReportCopy
 from sparklog.broker.to_controller.schema_cache import Schemas
 from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
@@ -212,6 +213,7 @@ def _context(
         doubted_leaders=replication.doubted_leaders,
         departed_brokers=DepartedBrokers(inside.clock),
         schemas=Schemas(metadata, ports.controller, inside.new_guard()),
+        report=ReportCopy(ports.controller, inside.clock, inside.new_guard()),
         clock=inside.clock,
         settings=parts.settings,
         replicas=parts.table,

@@ -60,6 +60,7 @@ from sparklog.core.apis.rights import (
     OF_REPLICAS,
     OPEN_WRITE,
     READ_GROUP,
+    READ_REPORTS,
     READ_TOPIC,
     WRITE_MARKERS,
     WRITE_TOPIC,
@@ -88,6 +89,8 @@ _partly_forwarded: Final = partial(
     Api, listeners=_EVERYWHERE, code=Code.handler | Code.command, waits=Waits.controller
 )
 """A broker decides on one part of the request, and the controller on the other."""
+_copied: Final = partial(_answered_by_each, waits=Waits.controller)
+"""A broker answers from a copy of what the controller said, and asks for a newer one first."""
 _between: Final = partial(Api, family="control", rights=(CLUSTER_ACTION,), quota=Quota.none)
 _from_controller: Final = partial(_between, listeners=_BROKERS, code=Code.handler)
 _to_controller: Final = partial(_between, listeners=_CONTROLLER, code=Code.command)
@@ -156,6 +159,7 @@ ROWS: Final = (
     _handled(10_001, "EndWrite", 0, 0, 0, "writes", (END_WRITE,), Quota.request),
     _handled(10_002, "Agree", 0, 0, 0, "writes", (), Quota.request),
     _handled(10_003, "DescribeVisibility", 0, 0, 0, "writes", (DESCRIBE_TOPIC,), Quota.request),
+    _copied(10_004, "ClusterReport", 0, 0, 0, "discovery", (READ_REPORTS,), Quota.request),
     _partly_forwarded(10_007, "DescribeSchema", 0, 0, 0, "discovery", (DESCRIBE_SCHEMA,), Quota.request),
 )
 

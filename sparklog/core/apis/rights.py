@@ -93,6 +93,8 @@ ADD_PARTITIONS: Final = (
 COMMIT_IN_TRANSACTION: Final = (WRITE_TRANSACTION, READ_GROUP, CONSUME_TOPIC)
 DESCRIBE_SCHEMA: Final = Right(AclOperation.describe, ResourceType.topic, or_else=CLUSTER_ACTION)
 """Brokers ask the controller for schemas that they lack."""
+READ_REPORTS: Final = Right(AclOperation.describe, ResourceType.cluster, or_else=CLUSTER_ACTION)
+"""Brokers ask the controller for their copy of the report."""
 END_WRITE: Final = Right(AclOperation.write, ResourceType.transactional_id, Condition.under_other_name)
 OPEN_WRITE: Final = (
     WRITE_TOPIC,

@@ -1,7 +1,8 @@
 """The actions of the controller's machine. The shell carries them out in the order given.
 
 ``WriteZooKeeper``, ``ReadBrokers``, ``ReadRegistered`` and ``Reload`` are questions. The shell must report
-the outcome before any other fact. A question is always the last action of a list.
+the outcome before any other fact. A question is always the last action of a list. A ``ClusterEvent`` is an
+action too: the shell numbers it, logs it and shows it to whoever follows.
 """
 
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NewType
 
 from sparklog.core.controller.commands.controller_command import CommandId, Result
+from sparklog.core.controller.events.cluster_event import ClusterEvent
 from sparklog.core.controller.state.log_ends import LogEnd
 from sparklog.model.cluster_facts import Broker, PartitionState
 from sparklog.model.errors import ErrorCode
@@ -165,14 +167,6 @@ class WakeAt:
     deadline_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """A line for the operator. ``is_loss``: acknowledged records may be lost."""
-
-    message: str
-    is_loss: bool = False
-
-
 Action = (
     WriteZooKeeper
     | ReadBrokers
@@ -184,5 +178,5 @@ Action = (
     | Send
     | Answer
     | WakeAt
-    | Report
+    | ClusterEvent
 )

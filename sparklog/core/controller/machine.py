@@ -19,7 +19,7 @@ A fact is legal only while the machine is settled, except for the outcome that i
 a bug in the shell and raises ``IllegalTransition`` with the recent events.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,16 +30,18 @@ from sparklog.core.controller.actions import (
     ReadBrokers,
     ReadRegistered,
     Reload,
-    Report,
     Resign,
     WakeAt,
     WriteZooKeeper,
 )
+from sparklog.core.controller.commands.broker_commands import ControlledShutdown
 from sparklog.core.controller.commands.controller_command import Command, CommandId
 from sparklog.core.controller.leaders.partition_writes import elect_one
 from sparklog.core.controller.phases import PHASES_BEFORE, Phase
 from sparklog.core.controller.pipeline import broker_answers, command_intake
+from sparklog.core.controller.pipeline.broker_events import left_event, registered_event
 from sparklog.core.controller.pipeline.broker_steps import report_leaderless
+from sparklog.core.controller.pipeline.decision_events import Cause, loss_events
 from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.pipeline.step_decisions import next_outcome
 from sparklog.core.controller.pipeline.written_decisions import commit
@@ -96,10 +98,11 @@ class ControllerMachine:
         self._expect(now_ms, Phase.RELOADING, f"reloaded in epoch {snapshot.controller_epoch}")
         self._enter(Phase.SETTLED)
         before, self.work.image = self.image, ClusterImage.of(snapshot, self.config)
-        actions = self._channels_after(before)
         self.image.registered = before.registered
         self.image.ended = self._ended_since(before, self._known_to_have_ended(before, ended))
+        actions = self._channels_after(before)
         self._keep_what_brokers_said(before)
+        self.image.changes += before.changes
         self.work.forget_news_of_brokers()
         return [*actions, *self._start_over(), *self._continue(now_ms)]
 
@@ -111,14 +114,24 @@ class ControllerMachine:
         lost = [one for one in before.live_brokers() if not self.image.is_current(one.id, one.epoch)]
         seen = [one for one in self.image.live_brokers() if not before.is_current(one.id, one.epoch)]
         closed: list[Action] = [self.work.lose_channel(broker.id, broker.epoch) for broker in lost]
-        return [*closed, *(Connect(broker) for broker in seen)]
+        news = [
+            left_event(
+                broker,
+                has_ended=broker.id in self.image.ended,
+                was_stopping=broker.id in before.shutting_down,
+                cause=self.work.ends.pop((broker.id, broker.epoch), ""),
+            )
+            for broker in lost
+        ]
+        news += [registered_event(broker) for broker in seen]
+        return [*closed, *news, *(Connect(broker) for broker in seen)]
 
     def _keep_what_brokers_said(self, before: ClusterImage) -> None:
         for broker in self.image.brokers:
             if before.epoch_of(broker) != self.image.epoch_of(broker):
                 continue
             if broker in before.shutting_down:
-                self.image.shutting_down.add(broker)
+                self.image.begin_shutdown(broker)
             if broker in before.offline:
                 self.image.offline[broker] = {
                     one for one in before.offline[broker] if self._is_same_topic(one.topic, before)
@@ -160,6 +173,9 @@ class ControllerMachine:
             if broker in known and broker not in gone:
                 self.image.add_broker(live)  # the same incarnation; its record may have been rewritten
         self.work.forget_news_of_brokers()
+        if gone or come:
+            left, came = f"{_names(gone)} left", f"{_names([one.broker.id for one in come])} registered"
+            self._note_cause(left if gone else came, now_ms)
         if come:
             self.work.add_first(StartBrokers(tuple(come)))
         if gone:
@@ -186,9 +202,16 @@ class ControllerMachine:
     def _is_same(self, live: LiveBroker) -> bool:
         return self.image.is_current(live.broker.id, live.broker.epoch)
 
-    def on_broker_died(self, broker: BrokerId, broker_epoch: BrokerEpoch, now_ms: int) -> list[Action]:
-        """The supervisor saw the process end: fail over now, not when the session has timed out."""
+    def on_broker_died(
+        self, broker: BrokerId, broker_epoch: BrokerEpoch, now_ms: int, how: str = ""
+    ) -> list[Action]:
+        """The supervisor saw the process end: fail over now, not when the session has timed out. ``how`` it
+        ended, in words.
+        """
         self._expect(now_ms, Phase.SETTLED, f"death of broker {broker} epoch {broker_epoch} reported")
+        if self.image.is_current(broker, broker_epoch):
+            self.work.ends[broker, broker_epoch] = how
+            self._note_cause(f"{_names([broker])} died", now_ms)
         self.work.add(RemoveRegistration(broker, broker_epoch))
         return self._continue(now_ms)
 
@@ -197,6 +220,8 @@ class ControllerMachine:
     def on_command(self, command: CommandId, given: Command, now_ms: int) -> list[Action]:
         """A command was given; an ``Answer`` with the same id follows, now or later."""
         self._expect(now_ms, Phase.SETTLED, f"command {command} of {given.requester}: {given.request}")
+        if isinstance(given.request, ControlledShutdown):
+            self._note_cause(f"{_names([given.request.broker])} is stopping", now_ms)
         actions = command_intake.take_command(self.work, command, given.request, now_ms)
         if any(isinstance(action, ReadRegistered) for action in actions):
             self._enter(Phase.READING_REGISTERED)
@@ -230,7 +255,7 @@ class ControllerMachine:
         decision = self._take_decision(now_ms, "written")
         self._enter(Phase.SETTLED)
         self.refusals = 0
-        return [*commit(self.work, decision), *self._continue(now_ms)]
+        return [*commit(self.work, decision, now_ms), *self._continue(now_ms)]
 
     def on_write_refused(self, index: int, reason: Reason, now_ms: int) -> list[Action]:
         """ZooKeeper refused operation ``index`` of the write, so nothing of it happened."""
@@ -255,9 +280,8 @@ class ControllerMachine:
         decision = self._take_decision(now_ms, "lost")
         # It may have happened, and then nothing will elect, and report, a second time.
         losses = decision.step.losses if isinstance(decision.step, Elect) else decision.losses
-        reports = [Report(loss, is_loss=True) for loss in losses]
         return [
-            *reports,
+            *loss_events(losses),
             *self._take_again(decision, Reload("the outcome of a write is unknown", fences=True)),
         ]
 
@@ -280,12 +304,18 @@ class ControllerMachine:
         while True:
             outcome = next_outcome(self.work, now_ms)
             if outcome is None:
+                self.work.cause = None
                 answers = self.work.waiting.take_finished(self.image, now_ms)
                 return [*actions, *self.work.flush(), *answers]
             if isinstance(outcome, Decision):
                 sends = [] if self.work.must_hold_pushes(outcome) else self.work.flush()
                 return [*actions, *sends, self._write(outcome, now_ms)]
             actions += outcome
+
+    def _note_cause(self, words: str, now_ms: int) -> None:
+        """Why the next decisions are made; the first cause counts until they are through."""
+        if self.work.cause is None:
+            self.work.cause = Cause(words, now_ms)
 
     def _wait_for_reports(self, now_ms: int) -> list[Action]:
         """Bound how long partitions without a leader wait for reports of logs."""
@@ -332,3 +362,7 @@ class ControllerMachine:
             self.work.check_nothing_left()
             unsettled = [one for one, _ in self.image.partitions() if elect_one(self.image, one) is not None]
             assert not unsettled, unsettled
+
+
+def _names(brokers: Sequence[BrokerId]) -> str:
+    return f"broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, brokers))}"

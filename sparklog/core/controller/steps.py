@@ -44,11 +44,22 @@ class RemoveRegistration:
 
 
 @dataclass(frozen=True, slots=True)
+class Loss:
+    """Acknowledged records of a partition may be lost with a decision; ``words`` say why."""
+
+    partition: TopicPartition
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.partition}: {self.words}"
+
+
+@dataclass(frozen=True, slots=True)
 class Elect:
     """Settle partitions; ``partitions`` are those that a decision was made over."""
 
     partitions: tuple[TopicPartition, ...]
-    losses: tuple[str, ...] = ()
+    losses: tuple[Loss, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,5 +213,5 @@ class Decision:
     changes: tuple[Change, ...]
     result: Result | None = None
     rest: Step | None = None
-    losses: tuple[str, ...] = ()
-    """Records that may be lost with this write, for people."""
+    losses: tuple[Loss, ...] = ()
+    """Records that may be lost with this write."""

@@ -5,6 +5,7 @@ import pytest
 from sparklog.core.controller import actions as act
 from sparklog.core.controller.commands.broker_commands import ControlledShutdown
 from sparklog.core.controller.commands.partition_commands import AlterReassignments, Move
+from sparklog.core.controller.events.cluster_event import ClusterEvent
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 
@@ -109,7 +110,7 @@ def test_kafka_8733_a_slow_leader_does_not_take_the_partition_offline(world):
     assert world.stored().isr == (1,)
     done = world.crash(1)
     assert (world.stored().leader, world.stored().isr) == (2, (2,))
-    assert not [one for one in done if isinstance(one, act.Report) and one.is_loss]
+    assert not [one for one in done if isinstance(one, ClusterEvent) and one.losses]
 
 
 @pytest.mark.kafka_bug("K16")

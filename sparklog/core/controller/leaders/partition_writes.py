@@ -26,7 +26,7 @@ from sparklog.core.controller.state.znodes import (
     state_path,
     topic_path,
 )
-from sparklog.core.controller.steps import Decision, Elect
+from sparklog.core.controller.steps import Decision, Elect, Loss
 from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
@@ -115,7 +115,7 @@ class PartitionWrites:
     states: list[PartitionChanged] = field(default_factory=list)
     assignments: dict[str, dict[int, Assignment]] = field(default_factory=dict)
     relied_on: set[BrokerId] = field(default_factory=set)
-    losses: list[str] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
     size_bytes: int = 0
     node_bytes: dict[str, int] = field(default_factory=dict)
 
@@ -154,7 +154,7 @@ class PartitionWrites:
         self.states.append(PartitionChanged(partition, state))
         self.relied_on.update(election.relies_on)
         if election.loss:
-            self.losses.append(f"{partition}: {election.loss}; acknowledged records may be lost")
+            self.losses.append(Loss(partition, election.loss))
         self.size_bytes += self._bytes_of(partition, election)
         assignment = _assignment(state)
         if assignment != self.image.assignment_of(partition):

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable
 
-from sparklog.core.controller.actions import Action, Answer, Connect, Report
+from sparklog.core.controller.actions import Action, Answer, Connect
 from sparklog.core.controller.commands.broker_commands import ControlledShutdownResult
+from sparklog.core.controller.events.cluster_event import ClusterEvent, EventKind, count_of
 from sparklog.core.controller.leaders.partition_writes import (
     check_incarnations,
     elect_one,
     waiting_for_leader,
 )
+from sparklog.core.controller.pipeline.broker_events import left_event, registered_event
 from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.state.unproven_choice import missing_reports
@@ -34,6 +36,14 @@ def fail_brokers(work: PendingWork, step: FailBrokers) -> list[Action]:
             work.check(work.image.hosted_by(broker))
             if broker in step.ended:
                 work.image.ended[broker] = epoch
+            actions.append(
+                left_event(
+                    work.image.brokers[broker].broker,
+                    has_ended=broker in step.ended,
+                    was_stopping=broker in work.image.shutting_down,
+                    cause=work.ends.pop((broker, epoch), ""),
+                )
+            )
             work.image.remove_broker(broker)
             work.pushes.starting.discard(broker)
             work.pushes.brokers_changed = True
@@ -49,7 +59,7 @@ def start_brokers(work: PendingWork, step: StartBrokers) -> list[Action]:
         work.check(work.image.hosted_by(broker))
         work.pushes.starting.add(broker)
         work.pushes.brokers_changed = True
-        actions.append(Connect(live.broker))
+        actions += [Connect(live.broker), registered_event(live.broker)]
     return actions + report_leaderless(work.image)
 
 
@@ -99,13 +109,19 @@ def report_leaderless(image: ClusterImage) -> list[Action]:
     if not waiting:
         return []
     partition, state = waiting[0]
-    members = sorted({*state.isr, *state.eligible})
+    members, absent = sorted({*state.isr, *state.eligible}), _absent(image, partition, state)
+    count = count_of(len(waiting), "partition")
+    have = "has" if len(waiting) == 1 else "have"
     return [
-        Report(
-            f"{len(waiting)} partitions have no leader, first {partition}: none of brokers {members} is "
-            "back with a log that is proven intact, and which log is the greatest is unknown before "
-            f"brokers {_absent(image, partition, state)} are there too; wait for them, allow unclean "
-            "election for the topic, or demand one"
+        ClusterEvent(
+            EventKind.election,
+            count,
+            f"{count} {have} no leader, first {partition}: none of brokers {members} is back with a log that "
+            f"is proven intact, and which log is the greatest is unknown before brokers {absent} are there "
+            "too; wait for them, allow unclean election for the topic, or demand one",
+            brokers=tuple(absent),
+            topics=(partition.topic,),
+            is_warning=True,
         )
     ]
 

@@ -113,7 +113,7 @@ def rebalance(work: PendingWork) -> None:
 
 def _begin_shutdown(work: PendingWork, command: CommandId, request: ControlledShutdown) -> None:
     if work.image.is_current(request.broker, request.broker_epoch):
-        work.image.shutting_down.add(request.broker)
+        work.image.begin_shutdown(request.broker)
         work.check(work.image.hosted_by(request.broker))
     work.add(FinishShutdown(command, request))
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sparklog.core.controller.actions import Disconnect, PushId, Send, SendStopReplica
+from sparklog.core.controller.pipeline.decision_events import Cause
 from sparklog.core.controller.pipeline.pushes import PendingPushes
 from sparklog.core.controller.pipeline.waiting_commands import WaitingCommands
 from sparklog.core.controller.state.image import ClusterImage
@@ -41,6 +42,10 @@ class PendingWork:
     stops: dict[PushId, SendStopReplica] = field(default_factory=dict)
     """Messages that stop replicas, until they are answered: deletions wait for the answers."""
     waiting: WaitingCommands = field(default_factory=WaitingCommands)
+    cause: Cause | None = None
+    """Why there is work, until none is left."""
+    ends: dict[tuple[BrokerId, BrokerEpoch], str] = field(default_factory=dict)
+    """How the processes of incarnations ended that still have to leave the image, from their supervisors."""
 
     # ------------------------------------------------------------------------- partitions and steps
 

@@ -1,7 +1,8 @@
 """What follows once a decision is written: the image changes, messages are due, commands are answered."""
 
-from sparklog.core.controller.actions import Action, Answer, Report
+from sparklog.core.controller.actions import Action, Answer
 from sparklog.core.controller.commands.controller_command import CommandId, Result
+from sparklog.core.controller.pipeline.decision_events import events_of
 from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.state.image import (
     BrokerConfigsChanged,
@@ -19,7 +20,6 @@ from sparklog.core.controller.steps import (
     ChangeIsrs,
     CreateTopic,
     Decision,
-    Elect,
     FailBrokers,
     MoveLeaders,
     PurgeTopic,
@@ -30,22 +30,24 @@ from sparklog.core.controller.topics.partition_increase import increased
 from sparklog.core.controller.topics.topic_creation import created
 
 
-def commit(work: PendingWork, decision: Decision) -> list[Action]:
+def commit(work: PendingWork, decision: Decision, now_ms: int) -> list[Action]:
     """``decision`` is in ZooKeeper: replay its changes, and return what follows beside messages to
     brokers.
     """
+    events = events_of(work.image, decision, work.cause, now_ms)
     for change in decision.changes:
         _replay(work, change)
+    return [*events, *_follow(work, decision)]
+
+
+def _follow(work: PendingWork, decision: Decision) -> list[Action]:
     if decision.rest is not None:
         work.add_first(decision.rest)
     match decision.step:
-        case Elect(_, losses):
-            return [Report(loss, is_loss=True) for loss in losses]
         case MoveLeaders(command) | Reassign(command):
             _check_changed(work, decision)
-            reports: list[Action] = [Report(loss, is_loss=True) for loss in decision.losses]
             is_done = command is not None and decision.rest is None
-            return [*reports, _answer(command, decision.result)] if is_done else reports
+            return [_answer(command, decision.result)] if is_done else []
         case ChangeIsrs(command):
             # A broker that is shutting down may now have company that can lead instead.
             _check_changed(work, decision)

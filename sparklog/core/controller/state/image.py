@@ -13,6 +13,7 @@ from sparklog.core.controller.state.candidates import Candidates
 from sparklog.core.controller.state.incarnation import StoredIncarnation
 from sparklog.core.controller.state.leader_choice import Rules
 from sparklog.core.controller.state.log_ends import LogEnd
+from sparklog.core.controller.state.partition_counts import PartitionCounts
 from sparklog.core.controller.state.report_waits import ReportWaits
 from sparklog.core.controller.state.znodes import Assignment, ProducerIdBlock, TopicNode
 from sparklog.model.cluster_facts import Broker, PartitionState
@@ -208,6 +209,9 @@ class ClusterImage:
     """
     quotas: dict[str, Mapping[str, str]] = field(default_factory=dict)
     """Settings of users, clients and addresses by the path of their node, with every node above them."""
+    counts: PartitionCounts = field(default_factory=PartitionCounts)
+    changes: int = 0
+    """How often anything changed of what a report of the cluster shows."""
     config: BrokerConfig = field(init=False)
     """The settings of the cluster: those of all brokers over those that the controller was started with."""
 
@@ -312,18 +316,16 @@ class ClusterImage:
     # -- changes
 
     def replay(self, change: Change) -> None:
+        self.changes += 1
         match change:
             case PartitionChanged(partition, state):
-                self.topics[partition.topic].states[partition.partition] = state
+                self._set_state(partition, state)
                 self._forget_ends(partition)
                 self._note_wait(partition, state)
             case TopicCreated(name, node, configs, schema):
                 self._add_topic(name, node, configs, [None] * len(node.assignments), schema)
             case AssignmentsChanged(name, node):
-                topic_image = self.topics[name]
-                added = len(node.assignments) - len(topic_image.states)
-                topic_image.node = node
-                topic_image.states += [None] * added
+                self._set_node(self.topics[name], node)
             case TopicConfigsChanged(name, configs):
                 self.topics[name].configs = dict(configs)
                 self.topics[name].rules = self.rules(configs)
@@ -347,11 +349,37 @@ class ClusterImage:
                 self.producer_block = block
                 self.producer_block_version = version
 
+    def _set_state(self, partition: TopicPartition, state: PartitionState) -> None:
+        topic = self.topics[partition.topic]
+        before, assignment = topic.states[partition.partition], self.assignment_of(partition)
+        topic.states[partition.partition] = state
+        if not self.is_deleting(partition.topic):
+            self.counts.remove(assignment, before)
+            self.counts.add(assignment, state)
+
+    def _set_node(self, topic: TopicImage, node: TopicNode) -> None:
+        if not self.is_deleting(topic.name):
+            both = zip(topic.node.assignments, node.assignments, strict=False)
+            for (before, after), state in zip(both, topic.states, strict=True):
+                if state is None and before != after:
+                    self.counts.remove(before, None)
+                    self.counts.add(after, None)
+            for assignment in node.assignments[len(topic.states) :]:
+                self.counts.add(assignment, None)
+        topic.states += [None] * (len(node.assignments) - len(topic.states))
+        topic.node = node
+
+    def begin_shutdown(self, broker: BrokerId) -> None:
+        self.changes += 1
+        self.shutting_down.add(broker)
+
     def add_broker(self, live: LiveBroker) -> None:
+        self.changes += 1
         self.brokers[live.broker.id] = live
         self.ended.pop(live.broker.id, None)
 
     def remove_broker(self, broker: BrokerId) -> None:
+        self.changes += 1
         del self.brokers[broker]
         self.shutting_down.discard(broker)
         self.offline.pop(broker, None)
@@ -389,6 +417,7 @@ class ClusterImage:
         self.topics[name] = TopicImage(name, node, dict(configs), states, self.rules(configs), schema)
         self.topic_names[node.id] = name
         for number, state in enumerate(states):
+            self.counts.add(node.assignments[number], state)
             self._note_wait(TopicPartition(name, number), state)
 
     def _apply_broker_configs(self) -> None:
@@ -399,6 +428,7 @@ class ClusterImage:
     def _start_deletion(self, name: str) -> None:
         awaiting: dict[BrokerId, set[TopicPartition]] = {}
         for partition in self.topics[name].topic_partitions():
+            self.counts.remove(self.assignment_of(partition), self.state(partition))
             for replica in self.replicas_of(partition):
                 awaiting.setdefault(replica, set()).add(partition)
         self.deletions[name] = Deletion(awaiting)
@@ -410,6 +440,7 @@ class ClusterImage:
         assert self.offline.keys() <= self.brokers.keys(), (self.offline, sorted(self.brokers))
         assert self.log_ends.keys() <= self.brokers.keys(), (self.log_ends, sorted(self.brokers))
         assert self.deletions.keys() <= self.topics.keys(), (self.deletions, sorted(self.topics))
+        assert self.counts == self._recounted(), (self.counts, self._recounted())
         assert {topic.id: name for name, topic in self.topics.items()} == self.topic_names
         for name, topic in self.topics.items():
             assert bool(topic.schema) == (topic.node.schema_version > 0), name
@@ -419,6 +450,12 @@ class ClusterImage:
                     of_state = (state.replicas, state.adding, state.removing)
                     assert of_state == (assigned.replicas, assigned.adding, assigned.removing), (name, number)
                     check_partition(TopicPartition(name, number), state)
+
+    def _recounted(self) -> PartitionCounts:
+        counts = PartitionCounts()
+        for partition, state in self.partitions():
+            counts.add(self.assignment_of(partition), state)
+        return counts
 
 
 def check_partition(partition: TopicPartition, state: PartitionState) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from sparklog.core.controller import actions as act
+from sparklog.core.controller.events.cluster_event import ClusterEvent
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
 from sparklog.model.errors import ErrorCode
@@ -67,7 +68,7 @@ def test_a_member_that_returns_unproven_does_not_lead_while_a_proven_one_may_ret
     world.crash(1, 2, 3)
     done = world.start(1, boot="after a power cut")
     assert (world.stored().leader, world.stored().isr) == (-1, (1, 2, 3))
-    assert any("no leader" in one.message for one in done if isinstance(one, act.Report))
+    assert any("no leader" in str(one) for one in done if isinstance(one, ClusterEvent))
     world.start(3, boot="boot")
     assert (world.stored().leader, world.stored().isr) == (3, (3,))
 
@@ -90,7 +91,7 @@ def test_only_the_log_in_the_directory_that_lost_nothing_leads(world):
     broken = DirectoryIdentity("other", corrupt=True, logs=frozenset({(topic, 1)}))
     done = world.start(1, directories=[whole, broken])
     assert (world.stored().leader, world.stored(partition=1).leader) == (1, -1)
-    assert not [one for one in done if isinstance(one, act.Report) and one.is_loss]
+    assert not [one for one in done if isinstance(one, ClusterEvent) and one.losses]
 
 
 def test_when_nobody_is_proven_the_partition_waits(world):
@@ -107,7 +108,7 @@ def test_without_proven_replicas_an_unclean_election_reports_the_loss(world):
     assert world.stored().leader == -1, "it has not reported its log"
     done = world.answer_pushes(done, ends={(2, PARTITION): (0, 7)})
     assert (world.stored().leader, world.stored().isr) == (2, (2,))
-    assert [one.is_loss for one in done if isinstance(one, act.Report)] == [True]
+    assert [one.losses for one in done if isinstance(one, ClusterEvent) and one.losses] == [1]
 
 
 @pytest.mark.scenario("S60")
@@ -129,7 +130,7 @@ def test_the_only_complete_replica_leads_unproven_and_the_loss_is_reported(world
     assert world.stored().leader == -1, "it has not told yet where its log ends"
     done = world.answer_pushes(done, ends={(1, PARTITION): (0, 7)})
     assert (world.stored().leader, world.stored().isr) == (1, (1,))
-    assert [one for one in done if isinstance(one, act.Report) and one.is_loss]
+    assert [one for one in done if isinstance(one, ClusterEvent) and one.losses]
 
 
 @pytest.mark.bug("B5", "words", "A lossy election is not reported.")
@@ -140,7 +141,7 @@ def test_a_loss_is_reported_although_nobody_answered_the_write_that_made_it(worl
     world.lose_answers.append("after")
     done = world.answer_pushes(done, ends={(1, PARTITION): (0, 7)})
     assert world.stored().leader == 1
-    assert [one for one in done if isinstance(one, act.Report) and one.is_loss]
+    assert [one for one in done if isinstance(one, ClusterEvent) and one.losses]
 
 
 def test_an_unproven_leader_that_bounced_loses_its_place_in_the_isr(world):

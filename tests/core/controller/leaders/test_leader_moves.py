@@ -6,6 +6,7 @@ from sparklog.core.controller import actions as act
 from sparklog.core.controller.commands.broker_commands import ControlledShutdown
 from sparklog.core.controller.commands.partition_commands import ElectLeaders
 from sparklog.core.controller.commands.topic_commands import DeleteTopics, DoomedTopic
+from sparklog.core.controller.events.cluster_event import ClusterEvent
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.settings.config import BrokerConfig
@@ -115,7 +116,7 @@ def test_an_unclean_election_that_is_demanded_takes_a_live_replica_and_reports_t
     (result,) = elect(world, T0, unclean=True)
     assert result.error == ErrorCode.none
     assert (world.stored().leader, world.stored().isr) == (2, (2,))
-    assert [one for one in world.done if isinstance(one, act.Report) and one.is_loss]
+    assert [one for one in world.done if isinstance(one, ClusterEvent) and one.losses]
 
 
 @pytest.mark.bug("B5")
@@ -126,7 +127,7 @@ def test_the_loss_of_an_unclean_election_is_reported_also_when_nobody_answered_i
     world.lose_answers = [lost]
     elect(world, T0, unclean=True)
     assert world.stored().leader == 2
-    assert [one for one in world.done if isinstance(one, act.Report) and one.is_loss]
+    assert [one for one in world.done if isinstance(one, ClusterEvent) and one.losses]
 
 
 def lose_the_only_member_in_sync(world):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sparklog.core.controller import actions as act
 from sparklog.core.controller.commands.partition_commands import ElectLeaders
+from sparklog.core.controller.events.cluster_event import ClusterEvent
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.log_ends import LogEnd
 from sparklog.model.errors import ErrorCode
@@ -13,7 +13,7 @@ T = TopicPartition("t", 0)
 
 
 def losses(done):
-    return [one.message for one in done if isinstance(one, act.Report) and one.is_loss]
+    return [str(one) for one in done if isinstance(one, ClusterEvent) and one.losses]
 
 
 def power_cut(world, *brokers):
@@ -68,7 +68,7 @@ def test_while_one_of_them_has_not_told_the_partition_waits(world):
 def test_while_one_of_them_is_dead_the_partition_waits_and_says_for_whom(world):
     world.create()
     done = power_cut(world, 1, 2)
-    assert any("brokers [3]" in one.message for one in done if isinstance(one, act.Report))
+    assert any("brokers [3]" in str(one) for one in done if isinstance(one, ClusterEvent))
     world.answer_pushes(done, ends=ends(_1=(0, 7), _2=(0, 9)))
     assert world.stored().leader == -1
     done = world.start(3, boot="after a power cut")
@@ -79,7 +79,7 @@ def test_while_one_of_them_is_dead_the_partition_waits_and_says_for_whom(world):
 def test_nobody_is_said_to_be_missing_while_all_are_there_to_answer(world):
     world.create()
     done = power_cut(world, 1, 2, 3)
-    assert not [one for one in done if isinstance(one, act.Report)]
+    assert not [one for one in done if isinstance(one, ClusterEvent) and "no leader, first" in one.words]
 
 
 def test_a_proven_member_leads_at_once_whatever_the_others_have_told(world):

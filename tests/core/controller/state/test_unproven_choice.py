@@ -6,6 +6,7 @@ import pytest
 
 from sparklog.core.controller import actions as act
 from sparklog.core.controller.commands.partition_commands import ElectLeaders
+from sparklog.core.controller.events.cluster_event import ClusterEvent
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
 from sparklog.core.controller.state.unproven_choice import REPORT_WAIT_MS
 from sparklog.model.errors import ErrorCode
@@ -59,7 +60,7 @@ def test_while_an_assigned_replica_is_away_the_partition_waits_and_the_report_na
     world.create()
     kill_in_order(world, 1, 2, 3)
     started = start_on_an_empty_disk(world, 3)
-    assert any("brokers [1, 2]" in one.message for one in started if isinstance(one, act.Report))
+    assert any("brokers [1, 2]" in str(one) for one in started if isinstance(one, ClusterEvent))
     world.answer_pushes(started, ends=ends(_3=EMPTY))
     world.answer_pushes(world.start(2, boot="later"), ends=ends(_2=FULL))
     assert leader(world) == -1

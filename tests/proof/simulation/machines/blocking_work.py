@@ -170,7 +170,7 @@ class ControllerCalls:
         self._threads: Final = threads
         self._link: Final = link
 
-    def call(self, message: Any, *, timeout_ms: int) -> Any:
+    def call(self, message: Any, *, timeout_ms: int, lane: str = "") -> Any:
         def ask(wake: Wake) -> None:
             self._link.call(message, timeout_ms=timeout_ms, on_response=wake, on_failure=wake)
 

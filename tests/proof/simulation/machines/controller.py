@@ -11,11 +11,13 @@ from sparklog.controller.broker_channels import BrokerChannels, ChannelPorts
 from sparklog.controller.candidate import Candidate
 from sparklog.controller.handlers import ControllerHandlers
 from sparklog.controller.ports import AnswerCommand
+from sparklog.controller.reports import report_of
 from sparklog.core.controller.actions import PushAnswer
 from sparklog.core.controller.commands.controller_command import Command
 from sparklog.core.controller.state.znodes import ControllerNode
 from sparklog.model.cluster_facts import DEFAULT_LISTENER
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
+from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest, ClusterReportResponse
 
 PORT: Final = 9091
 
@@ -57,10 +59,17 @@ class SimulatedController:
         )
         draw = dice(world.seed, f"topics {process.name}")
         handlers = ControllerHandlers(
-            world.config, self.command, new_topic_id=lambda: uuid.UUID(int=draw.getrandbits(128))
+            world.config,
+            self.command,
+            self._report,
+            new_topic_id=lambda: uuid.UUID(int=draw.getrandbits(128)),
         )
         world.network.listen(self.host, process, handlers.handle)
         self.candidate.start()
+
+    def _report(self, request: ClusterReportRequest) -> ClusterReportResponse:
+        candidate = self._in_candidate()
+        return report_of(candidate.view, candidate.node, request)
 
     def _open_channels(self, epoch: ControllerEpoch) -> BrokerChannels:
         def on_answer(answer: PushAnswer) -> None:

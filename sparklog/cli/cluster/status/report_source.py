@@ -1,0 +1,76 @@
+"""Where commands that look at the cluster get its report: from a broker, or from the controller if none
+answers.
+
+People look when no broker answers. With ``--root`` the controllers' addresses are in ``cluster.json``, so the
+one in office is asked at its own listener then.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Final, Self
+
+from sparklog.cli.command_config import command_config_of
+from sparklog.cli.connect import bootstrap_servers_of, read_cluster_file
+from sparklog.client.calls.bootstrap import Endpoint
+from sparklog.client.cluster_reports import report_of_brokers, report_of_controller
+from sparklog.client.errors import ClusterUnavailable
+from sparklog.model.errors import SparklogError
+from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest, ClusterReportResponse
+
+ANSWER_TIMEOUT_MS: Final = 8_000
+"""How long brokers may take, if any is silent."""
+
+
+class ReportSource:
+    """A context manager; ``ask`` as often as wanted. ``failure`` says why the last ``ask`` got none."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._root: Path | None = getattr(arguments, "root", None)
+        servers = bootstrap_servers_of(arguments)
+        config = command_config_of(arguments)
+        self.cluster: Final = config.client(servers, retry_timeout_ms=ANSWER_TIMEOUT_MS)
+        self._config = config
+        self.failure: SparklogError | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cluster.close()
+
+    def ask(
+        self, request: ClusterReportRequest, timeout_ms: int = ANSWER_TIMEOUT_MS
+    ) -> ClusterReportResponse | None:
+        """The report; None if nobody answers in time.
+
+        KafkaError if those who answer have none, as where the controller is of an older release.
+        """
+        try:
+            report = report_of_brokers(self.cluster, request, timeout_ms=timeout_ms)
+        except ClusterUnavailable as error:
+            self.failure = error
+            return self._from_controller(request)
+        self.failure = None
+        return report
+
+    def _from_controller(self, request: ClusterReportRequest) -> ClusterReportResponse | None:
+        if self._root is None:
+            return None
+        for endpoint in _controllers(self._root):
+            try:
+                report = report_of_controller(
+                    self._config.connector(), endpoint, request, client_id=self.cluster.client_id
+                )
+            except (OSError, SparklogError) as error:
+                self.failure = SparklogError(f"{self.failure} The controller at {endpoint}: {error}")
+            else:
+                self.failure = None
+                return report
+        return None
+
+
+def _controllers(root: Path) -> list[Endpoint]:
+    """Those of ``cluster.json``, the one in office first."""
+    entries = read_cluster_file(root).get("controllers", [])
+    ordered = sorted(entries, key=lambda entry: not entry.get("active"))
+    return [Endpoint(str(entry["host"]), int(entry["port"])) for entry in ordered]

@@ -1,0 +1,41 @@
+"""The controller's report of the cluster, as any broker gives it, or the controller itself."""
+
+from typing import Final
+
+from sparklog.client.calls.bootstrap import Endpoint
+from sparklog.client.cluster import ClusterClient
+from sparklog.model.errors import ErrorCode, KafkaError
+from sparklog.network.dialing.connector import Connector
+from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest, ClusterReportResponse
+
+CONTROLLER_TIMEOUT_MS: Final = 3_000
+
+
+def report_of_brokers(
+    cluster: ClusterClient, request: ClusterReportRequest, *, timeout_ms: int
+) -> ClusterReportResponse:
+    """The first broker's that has one. KafkaError if none has, or if brokers or controller are of a release
+    that gives no reports; ClusterUnavailable if no broker answers in time.
+    """
+    response: ClusterReportResponse = cluster.call_any(
+        request, lambda answer: answer.error_code, timeout_ms=timeout_ms
+    )
+    return _checked(response)
+
+
+def report_of_controller(
+    connector: Connector, endpoint: Endpoint, request: ClusterReportRequest, *, client_id: str
+) -> ClusterReportResponse:
+    """The controller's own, at its listener. OSError if it does not answer, KafkaError if it is not in
+    office, or of a release that gives no reports.
+    """
+    with connector.open(
+        endpoint.host, endpoint.port, client_id=client_id, timeout_ms=CONTROLLER_TIMEOUT_MS
+    ) as connection:
+        return _checked(connection.call(request, timeout_ms=CONTROLLER_TIMEOUT_MS))
+
+
+def _checked(response: ClusterReportResponse) -> ClusterReportResponse:
+    if response.error_code is not ErrorCode.none:
+        raise KafkaError(response.error_code, response.error_message or "no report of the cluster")
+    return response

@@ -1,0 +1,59 @@
+"""What a controller answers who asks for its report."""
+
+import pytest
+
+from sparklog.controller.reports import report_of
+from sparklog.core.controller.cluster_view import view_of
+from sparklog.core.controller.events.cluster_event import ClusterEvent, EventKind
+from sparklog.core.controller.events.event_log import EventLog
+from sparklog.core.controller.state.image import ClusterImage
+from sparklog.core.controller.state.znodes import ControllerNode
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import ControllerEpoch
+from sparklog.model.settings.config import BrokerConfig
+from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest
+
+TERM = ControllerEpoch(7)
+NODE = ControllerNode("node-1", 9091, 4690, "the-application")
+
+
+@pytest.fixture
+def view():
+    log = EventLog(TERM)
+    for number in range(5):
+        log.add(ClusterEvent(EventKind.topic, "t", f"event {number}", topics=("t",)), 100)
+    return view_of(ClusterImage(BrokerConfig(), TERM, 0), log)
+
+
+def numbers(view, term, number, at_most=10):
+    request = ClusterReportRequest(after_term=term, after_number=number, events_max=at_most)
+    return [event.number for event in report_of(view, NODE, request).events]
+
+
+def test_a_follower_of_this_term_gets_what_is_new(view):
+    assert numbers(view, 7, 3) == [4, 5]
+    assert numbers(view, 7, 1, at_most=2) == [2, 3]
+
+
+def test_a_follower_of_an_earlier_term_gets_this_one_from_its_first_event(view):
+    assert numbers(view, 5, 90) == [1, 2, 3, 4, 5]
+
+
+def test_a_follower_of_a_later_term_gets_nothing(view):
+    assert numbers(view, 8, 1) == []
+
+
+def test_nobody_gets_a_negative_number_of_events(view):
+    assert numbers(view, -1, 0, at_most=-1) == []
+
+
+def test_the_report_names_the_controller_in_office(view):
+    found = report_of(view, NODE, ClusterReportRequest())
+    (controller,) = found.controllers
+    assert (controller.application, controller.host, controller.port) == ("the-application", "node-1", 9091)
+    assert (controller.is_active, found.term, found.last_number, found.age_ms) == (True, 7, 5, 0)
+
+
+def test_a_candidate_without_the_office_has_no_report():
+    refused = report_of(None, NODE, ClusterReportRequest())
+    assert refused.error_code is ErrorCode.not_controller
