@@ -28,17 +28,26 @@ from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.network.acceptor import Listener
-from sparklog.network.listener_tls import inter_broker_connector, inter_broker_server, watch_expiry
-from sparklog.network.loop_threads import LoopThreads
+from sparklog.network.listener_tls import (
+    cluster_logins,
+    inter_broker_connector,
+    inter_broker_server,
+    watch_expiry,
+)
+from sparklog.network.loop_threads import LoopThreads, no_calls
 from sparklog.network.reactor import Reactor
 from sparklog.network.timer import ThreadTimer
 from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest, ClusterReportResponse
 from sparklog.zookeeper.broker_registration import read_or_create_cluster_id
+from sparklog.zookeeper.user_nodes import load_users, watch_users
 
 logger: Final = logging.getLogger(__name__)
 
 STOP_TIMEOUT_MS: Final = 5_000
 EVENTS_TIMEOUT_MS: Final = 30_000
+USERS_TIMEOUT_MS: Final = 1_000
+"""Longest wait for the loop that reads users, which may wait for an absent ZooKeeper itself."""
+
 LISTENER: Final = "CONTROLLER"
 HANDLERS: Final = 1
 """Decoding is all that handlers do here."""
@@ -72,14 +81,19 @@ class ControllerServer:
         self._application = application
         self._handlers = ControllerHandlers(cluster_config, self._submit_command, self._report)
         self._tls = inter_broker_server(cluster_config)
+        brokers_listener = cluster_config.listeners.inter_broker
+        logins = self._logins = cluster_logins(cluster_config, [brokers_listener])
+        login = None if logins is None else logins.of(brokers_listener)
+        self._user_loops = LoopThreads(no_calls)
         self._reactor = Reactor(
-            [Listener(host, port, LISTENER, self._tls)],
+            [Listener(host, port, LISTENER, self._tls, login)],
             self._handlers.handle,
             processors=1,
             handlers=HANDLERS,
             queue_max=cluster_config.get_int("queued.max.requests"),
             frame_bytes_max=cluster_config.get_int("socket.request.max.bytes"),
             idle_ms=cluster_config.get_int("connections.max.idle.ms"),
+            login_ms=cluster_config.get_int("connections.login.timeout.ms"),
             clock=clock,
             name="controller",
         )
@@ -117,6 +131,7 @@ class ControllerServer:
 
     def start(self) -> None:
         read_or_create_cluster_id(self._zookeeper)
+        self._follow_users()
         self._reactor.start()
         self._timer = ThreadTimer("controller-timer")
         self._candidate = Candidate(
@@ -143,6 +158,7 @@ class ControllerServer:
     def stop(self) -> None:
         """Leave the office free for the next controller, and end all threads."""
         self._closing.close()
+        self._user_loops.close(USERS_TIMEOUT_MS / 1_000)
         self._reactor.stop(STOP_TIMEOUT_MS)
         candidate = self._candidate
         if candidate is not None and not self._loop.stop(candidate.close, STOP_TIMEOUT_MS):
@@ -169,6 +185,14 @@ class ControllerServer:
         self._loop.submit(done.set)
         if not done.wait(EVENTS_TIMEOUT_MS / 1_000):
             logger.warning("the controller is busy or waits for ZooKeeper")
+
+    def _follow_users(self) -> None:
+        logins = self._logins
+        if logins is not None:
+            load_users(self._zookeeper, logins.users)
+            self._user_loops.start(
+                "controller-users", lambda: watch_users(self._zookeeper, logins.users, logins.on_gone)
+            )
 
     def _start_metrics(self, candidate: Candidate, timer: ThreadTimer) -> None:
         tls = {} if self._tls is None else {LISTENER: self._tls}

@@ -10,11 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from sparklog.model.errors import ConfigError
+from sparklog.model.settings.java_text import goes_on, unescaped
 
 _NAME_AND_VALUE: Final = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
-_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.?))", re.DOTALL)
-_STANDS_FOR: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def properties_of_text(text: str) -> dict[str, str]:
@@ -23,7 +21,7 @@ def properties_of_text(text: str) -> dict[str, str]:
     for line in _joined_lines(text):
         parts = _NAME_AND_VALUE.fullmatch(line)
         if parts is not None:
-            found[_unescaped(parts[1])] = _unescaped(parts[2])
+            found[unescaped(parts[1])] = unescaped(parts[2])
     return found
 
 
@@ -34,27 +32,10 @@ def _joined_lines(text: str) -> Iterator[str]:
         if not pending and (not line or line[0] in "#!"):
             continue
         pending += line
-        backslashes = len(pending) - len(pending.rstrip("\\"))
-        if backslashes % 2:
+        if goes_on(pending):
             pending = pending[:-1]
             continue
         yield pending
         pending = ""
     if pending:
         yield pending
-
-
-def _unescaped(text: str) -> str:
-    """Two escapes may be the halves of one character."""
-    plain = _ESCAPE.sub(_character, text)
-    return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def _character(escape: re.Match[str]) -> str:
-    if escape[1]:
-        return chr(int(escape[1], 16))
-    if escape[2] == "u":
-        raise ConfigError(
-            "a value of the properties file has \\u without four hexadecimal digits; correct it"
-        )
-    return _STANDS_FOR.get(escape[2], escape[2])

@@ -7,7 +7,8 @@ addresses of the listener by which it connected, because it can reach these.
                                      is assigned at the broker's start (``--port``), else any free port
     advertised.listeners             the addresses for clients and other brokers; listeners may be left out.
                                      An empty host means the broker's own, port 0 the port listened on
-    listener.security.protocol.map   the security protocol of each name: PLAINTEXT, or SSL, which is TLS
+    listener.security.protocol.map   the security protocol of each name: PLAINTEXT, SSL, which is TLS, or
+                                     SASL_PLAINTEXT and SASL_SSL, where clients log in
     inter.broker.listener.name       the listener of the brokers and of the controller
 
 Without ``listeners`` a broker has the one listener ``PLAINTEXT``.
@@ -35,9 +36,6 @@ DEFAULT_PROTOCOL_MAP: Final = ",".join(f"{protocol.name}:{protocol.name}" for pr
 
 PORT_MAX: Final = 65_535
 
-_SERVED: Final = (SecurityProtocol.PLAINTEXT, SecurityProtocol.SSL)
-_SERVED_NAMES: Final = " and ".join(protocol.name for protocol in _SERVED)
-
 _LISTENER: Final = re.compile(r"([\w.-]+)://(?:\[([0-9a-fA-F:.%]+)\]|([\w.%-]*)):(\d{1,5})")
 
 
@@ -51,7 +49,11 @@ class Listeners:
 
     def with_tls(self) -> tuple[str, ...]:
         """The listeners that speak TLS."""
-        return tuple(n for n, one in self.bound.items() if one.security_protocol is SecurityProtocol.SSL)
+        return tuple(name for name, one in self.bound.items() if one.security_protocol.has_tls)
+
+    def with_login(self) -> tuple[str, ...]:
+        """The listeners at which clients log in."""
+        return tuple(name for name, one in self.bound.items() if one.security_protocol.has_login)
 
     @property
     def first(self) -> str:
@@ -141,15 +143,10 @@ def _checked_protocol(
 ) -> SecurityProtocol:
     protocol = protocols.get(name)
     if protocol is None:
-        named_after = [served for served in _SERVED if served.name == name]
-        entries = " or ".join(f"{name}:{served.name}" for served in named_after or _SERVED)
+        named_after = [one for one in SecurityProtocol if one.name == name]
+        entries = " or ".join(f"{name}:{one.name}" for one in named_after or SecurityProtocol)
         raise ConfigError(
             f"{setting}={text!r}: listener {name} has no security protocol; add {entries} to {PROTOCOL_MAP}"
-        )
-    if protocol not in _SERVED:
-        raise ConfigError(
-            f"{setting}={text!r}: listener {name} asks for {protocol.name}, but only {_SERVED_NAMES} are "
-            f"served yet; map it to SSL in {PROTOCOL_MAP}, and know clients by their certificates"
         )
     return protocol
 
@@ -201,10 +198,4 @@ def _inter_broker(given: Mapping[str, str]) -> str:
         )
     if not protocol:
         return name or DEFAULT_LISTENER
-    found = _protocol(INTER_BROKER_PROTOCOL, protocol, protocol)
-    if found not in _SERVED:
-        raise ConfigError(
-            f"{INTER_BROKER_PROTOCOL}={protocol}: brokers talk to each other only by {_SERVED_NAMES} yet; "
-            "write SSL"
-        )
-    return found.name
+    return _protocol(INTER_BROKER_PROTOCOL, protocol, protocol).name

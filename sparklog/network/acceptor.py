@@ -18,6 +18,7 @@ from sparklog.model.cluster_facts import host_port
 from sparklog.network.waker import Waker
 
 if TYPE_CHECKING:
+    from sparklog.network.login.connection_login import LoginSettings
     from sparklog.network.tls.sides import TlsServer
 
 logger: Final = logging.getLogger(__name__)
@@ -40,6 +41,8 @@ class Listener:
     name: str = "PLAINTEXT"
     tls: "TlsServer | None" = None
     """None for connections in the clear."""
+    login: "LoginSettings | None" = None
+    """None where clients do not log in."""
 
 
 def bind(listener: Listener) -> socket.socket:

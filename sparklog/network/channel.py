@@ -32,7 +32,8 @@ import enum
 import logging
 import selectors
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter_ns
 from typing import Final, Protocol
 
@@ -53,6 +54,8 @@ TURN_BYTES: Final = 4 * 1024 * 1024
 """After this many bytes of one reply the processor's other connections get their turn."""
 
 NOTHING_WATCHED: Final = 0
+
+NEVER_MS: Final = MonotonicMs(1 << 62)
 
 
 class Phase(enum.Enum):
@@ -89,12 +92,30 @@ class ChannelOwner(Protocol):
     def submit(self, exchange: Exchange) -> None:
         """Put ``exchange`` into the request queue, or keep it until there is room."""
 
+    def postpone(self, delay_ms: int, action: Callable[[], None]) -> None:
+        """Do ``action`` after ``delay_ms``, on the processor's thread."""
+
+
+class LoginOfChannel(Protocol):
+    """The login of one connection, which is asked before each of its requests."""
+
+    @property
+    def is_in(self) -> bool:
+        """Whether the client has logged in."""
+
+    def admits(self, exchange: Exchange) -> bool:
+        """Whether the request goes to its handler; if not, it has been answered."""
+
+    def close(self) -> None:
+        """The connection has ended."""
+
 
 class Channel:
     """One accepted connection. Methods that begin with ``on_processor`` are for the processor's thread."""
 
     __slots__ = (
         "_clock",
+        "_frame_bytes_max",
         "_guard",
         "_held",
         "_is_doomed",
@@ -106,6 +127,8 @@ class Channel:
         "connection_id",
         "last_progress_ms",
         "listener",
+        "login",
+        "login_due_ms",
         "outbound",
         "phase",
         "principal",
@@ -135,6 +158,8 @@ class Channel:
         self.client_host = client_host
         self.listener = listener
         self.principal = principal
+        self.login: LoginOfChannel | None = None
+        self.login_due_ms: MonotonicMs = NEVER_MS
         self.receiver = FrameReceiver(frame_bytes_max, owner.admit)
         self.outbound: OutboundParts | None = None
         self.phase = Phase.READING
@@ -142,6 +167,7 @@ class Channel:
         self.watched = NOTHING_WATCHED  # what the processor's selector watches for, changed by it alone
         self.throttle_ms = 0
         self.last_progress_ms: MonotonicMs = clock.monotonic_ms()
+        self._frame_bytes_max = frame_bytes_max
         self._clock = clock
         self._owner = owner
         self._statistics = statistics
@@ -182,8 +208,27 @@ class Channel:
             self._is_doomed = True
         self._owner.attend(self)
 
+    def require_login(self, login: LoginOfChannel, due_ms: MonotonicMs, frame_bytes_max: int) -> None:
+        """Before the first request: ``login`` decides which are served. It must be done by ``due_ms``, and
+        frames are small until it is.
+        """
+        self.login = login
+        self.login_due_ms = due_ms
+        self.receiver.bound(frame_bytes_max)
+
+    def admits(self, exchange: Exchange) -> bool:
+        return self.login is None or self.login.admits(exchange)
+
     def identify(self, principal: str) -> None:
         self.principal = principal
+        self.receiver.bound(self._frame_bytes_max)
+
+    def send_last(self, exchange: Exchange, parts: Sequence[Part], delay_ms: int) -> None:
+        exchange.is_last = True
+        if delay_ms <= 0:
+            self.send_reply(exchange, parts, 0)
+        else:
+            self._owner.postpone(delay_ms, partial(self.send_reply, exchange, parts, 0))
 
     # Replies
 
@@ -215,6 +260,7 @@ class Channel:
             self._order.remove(exchange)
             if self._has_closed():
                 return None
+            self._is_doomed |= exchange.is_last
             self.throttle_ms = max(self.throttle_ms, exchange.throttle_ms)
             upcoming = None if self._is_doomed else self._order.ready()
             if upcoming is not None:
@@ -223,12 +269,12 @@ class Channel:
             self._end_sending(Sending.IDLE)
             starts, self._held = self._take_held()
             resumes = self._may_resume()
-            is_muted_late = self.throttle_ms > 0 and self.phase is Phase.READING
+            needs_processor = exchange.is_last or (self.throttle_ms > 0 and self.phase is Phase.READING)
         if starts is not None:
             self._owner.submit(starts)
         elif resumes:
             self._resume()
-        elif is_muted_late:
+        elif needs_processor:
             self._owner.attend(self)
         return None
 
@@ -376,6 +422,20 @@ class Channel:
         return self.throttle_ms > 0 and self.phase is Phase.READING
 
     @property
+    def is_logging_in(self) -> bool:
+        """Whether the client has yet to log in."""
+        return self.phase is not Phase.CLOSED and self.login is not None and not self.login.is_in
+
+    @property
+    def waits_for_peer(self) -> bool:
+        """Whether nothing happens until the client reads or sends."""
+        if self.sending is Sending.WRITING:
+            return True
+        # Without a watch it is held back or up, and waits for us.
+        is_read = self.phase is Phase.READING and self.watched != NOTHING_WATCHED
+        return is_read and len(self._order) == 0
+
+    @property
     def has_pending(self) -> bool:
         """Whether the stream has bytes that the selector would report if it saw them."""
         is_read = self.phase is Phase.READING and self.watched == selectors.EVENT_READ
@@ -416,13 +476,10 @@ class Channel:
         if following is not None:
             self._write_from(following)
 
-    @property
-    def owes_reply(self) -> bool:
-        """Whether a request is worked on, or waits for replicas."""
-        return len(self._order) > 0
-
     def on_processor_close(self) -> None:
         """Close the connection; the socket too, or its last user does."""
+        if self.login is not None:
+            self.login.close()
         with self._guard:
             self.phase = Phase.CLOSED
             self.outbound = None

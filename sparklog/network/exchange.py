@@ -34,16 +34,20 @@ class ReplyPath(Protocol):
 
     def disconnect(self) -> None: ...
 
+    def send_last(self, exchange: "Exchange", parts: Sequence[Part], delay_ms: int) -> None: ...
+
     def identify(self, principal: str) -> None: ...
+
+    def admits(self, exchange: "Exchange") -> bool: ...
 
 
 class Exchange:
     """A request's frame, and its one answer, which may come from any thread and at any later time.
 
     Until the answer is given the connection is muted: its next request waits, unless the handler calls
-    ``let_next_begin``. So exactly one of ``reply``, ``no_reply`` and ``close`` must be called, once. A second
-    call is a bug and raises; an exchange that nobody answers leaves its client waiting for ever. An answer to
-    a client that has gone is dropped.
+    ``let_next_begin``. So exactly one of ``reply``, ``reply_last``, ``no_reply`` and ``close`` must be
+    called, once. A second call is a bug and raises; an exchange that nobody answers leaves its client waiting
+    for ever. An answer to a client that has gone is dropped.
 
     ``frame`` is writable memory that belongs to this exchange alone, so a leader may stamp batches in place.
     ``frame_bytes`` is its size as it arrived, also after its handler has let go of it.
@@ -65,6 +69,7 @@ class Exchange:
         "frame",
         "frame_bytes",
         "handled_ns",
+        "is_last",
         "leaving_ns",
         "reply_parts",
         "throttle_ms",
@@ -81,6 +86,8 @@ class Exchange:
         """The reply, from when it is given until it is written; for the connection."""
         self.throttle_ms = 0
         """How long the connection stays muted after the reply."""
+        self.is_last = False
+        """Whether the connection ends after the reply."""
         self.arrived_ns = perf_counter_ns()
         self.began_ns = self.handled_ns = self.answered_ns = self.leaving_ns = 0
         self._answer_token = threading.Lock()  # who takes it answers; it is never given back
@@ -93,6 +100,13 @@ class Exchange:
         """Send ``parts``, size prefix included; the connection stays muted for ``throttle_ms`` after that."""
         self._take_token("reply")
         self._path.send_reply(self, parts, throttle_ms)
+
+    def reply_last(self, parts: Sequence[Part], delay_ms: int) -> None:
+        """Send ``parts`` after ``delay_ms``, which may be none at all, and close the connection then. No
+        thread waits for that.
+        """
+        self._take_token("reply_last")
+        self._path.send_last(self, parts, delay_ms)
 
     def no_reply(self, throttle_ms: int = 0) -> None:
         """Go on without an answer: what a produce with acks=0 gets."""
@@ -115,6 +129,12 @@ class Exchange:
     def identify(self, principal: str) -> None:
         """From the connection's next request on, ``context.principal`` is ``principal``."""
         self._path.identify(principal)
+
+    def passes_login(self) -> bool:
+        """Whether the connection's login lets the request go to its handler; if not, the login has answered.
+        Asked once.
+        """
+        return self._path.admits(self)
 
     def abandon(self) -> None:
         """Close the connection whether or not an answer was given: its handler has failed."""

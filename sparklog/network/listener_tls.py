@@ -8,7 +8,7 @@ store says which certificates this process accepts.
 The code of TLS is imported where a listener speaks it, and nowhere else.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from sparklog.model.errors import ConfigError
@@ -19,6 +19,8 @@ from sparklog.model.time import Clock, WallMs
 
 if TYPE_CHECKING:
     from sparklog.network.dialing.connector import Connector
+    from sparklog.network.login.client_login import ClientLogin
+    from sparklog.network.login.listener_login import ClusterLogins
     from sparklog.network.tls.from_settings import DialledTls, ListenerTls
 
 ReadMetrics = Callable[[], list[Metric]]
@@ -59,8 +61,8 @@ def connector_to(config: BrokerConfig, listener: str) -> "Connector":
     # start time: the wire's messages come with it, which a driver imports while Spark starts
     from sparklog.network.dialing.connector import IN_THE_CLEAR, Connector
 
-    tls = _client_of(config, listener)
-    return IN_THE_CLEAR if tls is None else Connector(tls)
+    tls, login = _client_of(config, listener), _login_of(config, listener)
+    return IN_THE_CLEAR if tls is None and login is None else Connector(tls, login)
 
 
 def _client_of(config: BrokerConfig, listener: str) -> "DialledTls | None":
@@ -69,6 +71,24 @@ def _client_of(config: BrokerConfig, listener: str) -> "DialledTls | None":
     from sparklog.network.tls.from_settings import client_side
 
     return client_side(config.tls(listener))
+
+
+def cluster_logins(config: BrokerConfig, listeners: Iterable[str]) -> "ClusterLogins | None":
+    """The logins at those of ``listeners`` that have some; None if none has."""
+    with_login = [name for name in listeners if name in config.listeners.with_login()]
+    if not with_login:
+        return None
+    from sparklog.network.login.listener_login import ClusterLogins
+
+    return ClusterLogins(config, with_login)
+
+
+def _login_of(config: BrokerConfig, listener: str) -> "ClientLogin | None":
+    if listener not in config.listeners.with_login():
+        return None
+    from sparklog.network.login.client_login import ClientLogin
+
+    return ClientLogin(config.brokers_login(listener))
 
 
 def watch_expiry(server: str, sides: "Mapping[str, ListenerTls]", clock: Clock, timer: Timer) -> ReadMetrics:

@@ -16,17 +16,17 @@ waits; another thread takes its place if that request turns out to be slow (``in
   replies. One whose request is still being worked on is not idle: the broker owes it an answer.
 """
 
-import heapq
 import logging
 import selectors
 import threading
 from collections import deque
 from collections.abc import Callable
-from itertools import count
+from functools import partial
 from typing import Final
 
 from sparklog.model.time import Clock, MonotonicMs
 from sparklog.network.channel import NOTHING_WATCHED, TURN_BYTES, Channel, Phase, Sending
+from sparklog.network.due_actions import DueActions
 from sparklog.network.exchange import Exchange
 from sparklog.network.frame_budget import FrameBudget
 from sparklog.network.in_place import InPlace, WorksInPlace, never_in_place
@@ -52,18 +52,20 @@ class Processor:
         idle_ms: int,
         clock: Clock,
         on_closed: Callable[[str], None],
+        on_refused: Callable[[str, str], None],
         work: Callable[[Exchange], None],
         works_in_place: WorksInPlace = never_in_place,
         budget: FrameBudget | None = None,
     ) -> None:
-        """``on_closed`` is called with the address of each connection that has ended. ``work``: what a
-        handler would do with a request.
+        """``on_closed`` is called with the address of each connection that has ended, ``on_refused`` with the
+        address and the reason where the client is to blame. ``work``: what a handler would do with a request.
         """
         self._number = number
         self._requests = requests
         self._idle_ms = idle_ms if idle_ms >= 0 else _NEVER_MS
         self._clock = clock
         self._on_closed = on_closed
+        self._on_refused = on_refused
         self._budget = budget
         self._waker = Waker()
         self._selector = selectors.DefaultSelector()
@@ -75,8 +77,7 @@ class Processor:
         self._held_up: deque[Channel] = deque()
         self._pending: deque[Channel] = deque()
         self._channels: dict[int, Channel] = {}
-        self._throttled: list[tuple[MonotonicMs, int, Channel]] = []
-        self._order = count()
+        self._due = DueActions()
         self._sweep_ms = max(1, min(self._idle_ms // _SWEEPS_PER_IDLE_TIME, _SWEEP_MS_MAX))
         self._next_sweep_ms = MonotonicMs(clock.monotonic_ms() + self._sweep_ms)
         self._is_stopping = False
@@ -120,9 +121,14 @@ class Processor:
 
     def submit(self, exchange: Exchange) -> None:
         """Put ``exchange`` into the request queue, or into the backlog if there is no room."""
-        if self._backlog or not self._offer(exchange):
+        if self._backlog or not self._requests.offer(exchange, self._number, self._waker.wake):
             self._backlog.append(exchange)
             self._waker.wake()
+
+    def postpone(self, delay_ms: int, action: Callable[[], None]) -> None:
+        """Do ``action`` after ``delay_ms``, on this processor's thread."""
+        self._due.postpone(delay_ms, action)
+        self._waker.wake()
 
     @property
     def has_held_up(self) -> bool:
@@ -138,9 +144,6 @@ class Processor:
     def credit(self, frame_bytes: int) -> None:
         if self._budget is not None:
             self._budget.credit(frame_bytes)
-
-    def _offer(self, exchange: Exchange) -> bool:
-        return self._requests.offer(exchange, self._number, self._waker.wake)
 
     def stop(self) -> None:
         """Close every connection and end the thread; returns when that is done. A request that holds the
@@ -205,7 +208,8 @@ class Processor:
             if (channel := self._pending.popleft()).has_pending:
                 self._attend(channel, selectors.EVENT_READ)
         now_ms = self._clock.monotonic_ms()
-        self._end_throttles(now_ms)
+        for action in self._due.take(now_ms):
+            action()
         if now_ms >= self._next_sweep_ms:
             self._close_idle(now_ms)
 
@@ -213,8 +217,8 @@ class Processor:
         if self._responses or self._pending:
             return 0  # this thread itself has put them there, since it looked
         until_ms = self._next_sweep_ms
-        if self._throttled:
-            until_ms = min(until_ms, self._throttled[0][0])
+        if (due_ms := self._due.next_ms) is not None:
+            until_ms = min(until_ms, due_ms)
         return max(0, until_ms - self._clock.monotonic_ms()) / 1_000
 
     def _attend(self, channel: Channel, events: int) -> None:
@@ -310,7 +314,7 @@ class Processor:
 
     def _work_off_backlog(self) -> None:
         while self._backlog:
-            if not self._offer(self._backlog[0]):
+            if not self._requests.offer(self._backlog[0], self._number, self._waker.wake):
                 return
             self._backlog.popleft()
         held_back, self._held_back = self._held_back, []
@@ -351,7 +355,7 @@ class Processor:
             self._watch(channel, NOTHING_WATCHED)
             channel.on_processor_enter(Phase.THROTTLED)
             until_ms = MonotonicMs(self._clock.monotonic_ms() + throttle_ms)
-            heapq.heappush(self._throttled, (until_ms, next(self._order), channel))
+            self._due.at(until_ms, partial(self._end_throttle, channel))
             return
         self._unmute(channel)
 
@@ -367,32 +371,31 @@ class Processor:
 
     # Time
 
-    def _end_throttles(self, now_ms: MonotonicMs) -> None:
-        while self._throttled and self._throttled[0][0] <= now_ms:
-            channel = heapq.heappop(self._throttled)[2]
-            if channel.phase is Phase.THROTTLED:
-                channel.last_progress_ms = now_ms
-                channel.on_processor_enter(Phase.RESUMABLE)
-                self._attend(channel, NOTHING_WATCHED)
+    def _end_throttle(self, channel: Channel) -> None:
+        if channel.phase is Phase.THROTTLED:
+            channel.last_progress_ms = self._clock.monotonic_ms()
+            channel.on_processor_enter(Phase.RESUMABLE)
+            self._attend(channel, NOTHING_WATCHED)
+
+    def _end_late_login(self, channel: Channel) -> None:
+        """The time for a login is over."""
+        if channel.is_logging_in:
+            self._on_refused(channel.client_host, f"listener {channel.listener}: its login takes too long")
+            self._close(channel)
 
     def _close_idle(self, now_ms: MonotonicMs) -> None:
         self._next_sweep_ms = MonotonicMs(now_ms + self._sweep_ms)
         for channel in list(self._channels.values()):
-            if self._waits_for_peer(channel) and now_ms - channel.last_progress_ms >= self._idle_ms:
+            if channel.waits_for_peer and now_ms - channel.last_progress_ms >= self._idle_ms:
                 logger.info("%s is closed: no traffic for %d ms", channel, now_ms - channel.last_progress_ms)
                 self._close(channel)
-
-    def _waits_for_peer(self, channel: Channel) -> bool:
-        if channel.sending is Sending.WRITING:
-            return True
-        # Without a watch it is held back or up, and waits for us.
-        is_read = channel.phase is Phase.READING and channel.watched != NOTHING_WATCHED
-        return is_read and not channel.owes_reply
 
     # Coming and going
 
     def _welcome(self, channel: Channel) -> None:
         self._channels[channel.connection_id] = channel
+        if channel.login is not None:
+            self._due.at(channel.login_due_ms, partial(self._end_late_login, channel))
         try:
             self._watch(channel, selectors.EVENT_READ)
         except OSError as error:  # the kernel's limit of watched descriptors

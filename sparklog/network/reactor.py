@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING, Final, Self
 
 from sparklog.core.security.requester import ANONYMOUS
 from sparklog.model.time import Clock, MonotonicMs
+from sparklog.network.accepting.connection_count import ConnectionCount, ConnectionLimits
 from sparklog.network.acceptor import Acceptor, Listener, bind
 from sparklog.network.channel import Channel
 from sparklog.network.clock import SystemClock
-from sparklog.network.connection_count import ConnectionCount, ConnectionLimits
 from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.network.frame_budget import FrameBudget
 from sparklog.network.in_place import WorksInPlace, never_in_place
@@ -41,7 +41,8 @@ from sparklog.network.request_statistics import RequestStatistics
 from sparklog.network.streams.byte_stream import ByteStream, PlainStream
 
 if TYPE_CHECKING:
-    from sparklog.network.handshakes import Handshakes
+    from sparklog.network.accepting.handshakes import Handshakes
+    from sparklog.network.login.connection_login import LoginSettings
 
 logger: Final = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ HANDLERS_DEFAULT: Final = 2
 QUEUE_MAX_DEFAULT: Final = 500
 FRAME_BYTES_MAX_DEFAULT: Final = 100 * 1024 * 1024
 IDLE_MS_DEFAULT: Final = 600_000
-HANDSHAKE_MS_DEFAULT: Final = 10_000
+LOGIN_MS_DEFAULT: Final = 10_000
 STOP_TIMEOUT_MS_DEFAULT: Final = 10_000
 
 
@@ -69,7 +70,7 @@ class Reactor:
         frames_bytes_max: int | None = None,
         connection_limits: Callable[[], ConnectionLimits] = ConnectionLimits,
         idle_ms: int = IDLE_MS_DEFAULT,
-        handshake_ms: int = HANDSHAKE_MS_DEFAULT,
+        login_ms: int = LOGIN_MS_DEFAULT,
         begins_beside: BeginsBeside = never_beside,
         works_in_place: WorksInPlace = never_in_place,
         statistics: RequestStatistics | None = None,
@@ -78,7 +79,7 @@ class Reactor:
     ) -> None:
         """``frame_bytes_max``: of one request. ``frames_bytes_max``: of all that are read and not handled.
         ``connection_limits``: called for every new connection. ``idle_ms``: negative for no limit.
-        ``handshake_ms``: how long one of TLS may take.
+        ``login_ms``: how long a client may take until it is in: the handshake of TLS and its login.
         ``begins_beside``: see ``reply_order``. ``works_in_place``: see ``in_place``.
         """
         if processors < 1 or handlers < 1:
@@ -89,7 +90,7 @@ class Reactor:
         self._frame_bytes_max = frame_bytes_max
         self._budget = None if frames_bytes_max is None else FrameBudget(frames_bytes_max)
         self._idle_ms = idle_ms
-        self._handshake_ms = handshake_ms
+        self._login_ms = login_ms
         self._clock: Clock = clock or SystemClock()
         self._begins_beside = begins_beside
         self._works_in_place = works_in_place
@@ -236,6 +237,7 @@ class Reactor:
             idle_ms=self._idle_ms,
             clock=self._clock,
             on_closed=self._connections.leave,
+            on_refused=self._connections.note_refusal,
             work=self._work_on,
             works_in_place=self._works_in_place,
             budget=self._budget,
@@ -248,7 +250,8 @@ class Reactor:
             elif self._handshakes is not None and listener.tls is not None:
                 self._handshakes.adopt(accepted, client_host, listener)
             else:
-                self._welcome(PlainStream(accepted), client_host, listener, ANONYMOUS)
+                due_ms = MonotonicMs(self._clock.monotonic_ms() + self._login_ms)
+                self._welcome(PlainStream(accepted), client_host, listener, ANONYMOUS, due_ms)
 
         return Acceptor(
             listener,
@@ -260,11 +263,11 @@ class Reactor:
 
     def _new_handshakes(self) -> "Handshakes":
         # OpenSSL is imported by servers that use TLS alone.
-        from sparklog.network.handshakes import Handshakes
+        from sparklog.network.accepting.handshakes import Handshakes
 
         return Handshakes(
             name=f"{self._name}-handshakes",
-            handshake_ms=self._handshake_ms,
+            handshake_ms=self._login_ms,
             clock=self._clock,
             welcome=self._welcome,
             on_refused=self._connections.note_refusal,
@@ -282,23 +285,38 @@ class Reactor:
 
     # On an acceptor's thread, or that of the handshakes
 
-    def _welcome(self, stream: ByteStream, client_host: str, listener: Listener, principal: str) -> None:
+    def _welcome(
+        self, stream: ByteStream, client_host: str, listener: Listener, principal: str, due_ms: MonotonicMs
+    ) -> None:
         connection_id = next(self._connection_ids)
         processor = self._processors[connection_id % len(self._processors)]
-        processor.adopt(
-            Channel(
-                stream,
-                connection_id=connection_id,
-                client_host=client_host,
-                listener=listener.name,
-                principal=principal,
-                frame_bytes_max=self._frame_bytes_max,
-                clock=self._clock,
-                owner=processor,
-                begins_beside=self._begins_beside,
-                statistics=self._statistics,
-            )
+        channel = Channel(
+            stream,
+            connection_id=connection_id,
+            client_host=client_host,
+            listener=listener.name,
+            principal=principal,
+            frame_bytes_max=self._frame_bytes_max,
+            clock=self._clock,
+            owner=processor,
+            begins_beside=self._begins_beside,
+            statistics=self._statistics,
         )
+        if listener.login is not None:
+            self._require_login(channel, listener.name, listener.login, due_ms)
+        processor.adopt(channel)
+
+    def _require_login(
+        self, channel: Channel, listener: str, settings: "LoginSettings", due_ms: MonotonicMs
+    ) -> None:
+        # Imported by servers that have logins alone.
+        from sparklog.network.login.connection_login import ConnectionLogin
+
+        def on_refused(why: str) -> None:
+            self._connections.note_refusal(channel.client_host, f"listener {listener}, login: {why}")
+
+        login = ConnectionLogin(settings, channel.disconnect, on_refused)
+        channel.require_login(login, due_ms, settings.request_bytes_max)
 
     # On a handler's thread
 
@@ -314,7 +332,8 @@ class Reactor:
     def _work_on(self, exchange: Exchange) -> None:
         exchange.began_ns = perf_counter_ns()
         try:
-            self._handle(exchange)
+            if exchange.passes_login():
+                self._handle(exchange)
         except Exception:
             logger.exception(
                 "a request of connection %d from %s failed; the connection is closed",

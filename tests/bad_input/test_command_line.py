@@ -9,6 +9,7 @@ import pytest
 
 from sparklog.cli.command import FAILED, WRONG_USAGE
 from sparklog.cli.main import main
+from sparklog.model.settings.jaas import PLAIN_MODULE
 from sparklog.testing import InProcessCluster
 
 Case = Callable[..., str]
@@ -262,7 +263,12 @@ def test_a_line_without_its_key(run: Run, brokers: InProcessCluster, case: Case)
 
 CONFIGS = [
     ("a misspelt name in a client's properties", "security.protocl=SSL\n"),
-    ("a login, which there is not yet", "security.protocol=SASL_PLAINTEXT\n"),
+    ("a login by Kerberos", "security.protocol=SASL_SSL\nsasl.mechanism=GSSAPI\n"),
+    (
+        "a login whose password has no end",
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+        f'sasl.jaas.config={PLAIN_MODULE} required username="a" password="b;\n',
+    ),
     ("a client's properties with a line that is no setting", "security.protocol=SSL\nMIIEvQIBADAN\n"),
     ("a client's properties that are not there", ""),
 ]

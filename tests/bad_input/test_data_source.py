@@ -208,9 +208,14 @@ READS = [
         "",
     ),
     (
-        "a login, which there is not yet",
+        "a login without its mechanism",
         {"subscribe": "t", "kafka.security.protocol": "SASL_SSL"},
-        "[encryption](spark.md#encryption)",
+        "[security](spark.md#encryption-and-logins)",
+    ),
+    (
+        "a login without a user",
+        {"subscribe": "t", "kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN"},
+        "",
     ),
     (
         "a misspelt option of encryption",

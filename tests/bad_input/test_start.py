@@ -15,6 +15,7 @@ from sparklog.broker.life.server import BrokerOptions, BrokerServer
 from sparklog.model.cluster_facts import DEFAULT_LISTENER
 from sparklog.model.ids import BrokerId
 from sparklog.model.settings.config import BrokerConfig
+from sparklog.model.settings.jaas import PLAIN_MODULE
 from sparklog.testing import InProcessCluster
 from sparklog_runtime.start.cluster_folders import Layout, RootLock
 
@@ -198,6 +199,11 @@ def test_a_misspelt_setting(told: Callable[..., str], case: Case) -> None:
 
 ADVISED = "[listeners](settings.md#listeners)"
 ADVISED_TLS = "[references](settings.md)"
+ADVISED_LOGIN = "[logins](security.md#logins)"
+LISTENERS = "listeners=PLAINTEXT://:9092,SASL_PLAINTEXT://:9093"
+JAAS = "listener.name.sasl_plaintext.plain.sasl.jaas.config"
+LITERAL = f'{JAAS}={PLAIN_MODULE} required user_alice="secret";'
+OF_REFERENCE = f"{JAAS}=${{file:/etc/sparklog/secrets.properties:users}}"
 
 
 @pytest.mark.parametrize(
@@ -229,8 +235,15 @@ ADVISED_TLS = "[references](settings.md)"
             "",
         ),
         ("a brokers' listener that is none", ["inter.broker.listener.name=INSIDE"], ""),
-        ("a login, which there is not yet", ["listeners=SASL_SSL://:9093"], ADVISED),
-        ("a login between brokers", ["security.inter.broker.protocol=SASL_SSL"], ""),
+        ("a login by Kafka's default, which is Kerberos", [LISTENERS], ADVISED_LOGIN),
+        ("PLAIN without encryption", [LISTENERS, "sasl.enabled.mechanisms=PLAIN", OF_REFERENCE], ""),
+        ("PLAIN without users", [LISTENERS, "sasl.enabled.mechanisms=PLAIN"], ""),
+        (
+            "a login between brokers without a user",
+            ["listeners=SASL_PLAINTEXT://:9092", "security.inter.broker.protocol=SASL_PLAINTEXT",
+             "sasl.enabled.mechanisms=SCRAM-SHA-512", "sasl.mechanism.inter.broker.protocol=SCRAM-SHA-512"],
+            "",
+        ),
         ("TLS without a certificate", ["listeners=PLAINTEXT://:9092,SSL://:9093"], ""),
         ("an authorizer", ["authorizer.class.name=kafka.security.authorizer.AclAuthorizer"], ""),
         ("super users, without an authorizer", ["super.users=User:admin"], ""),
@@ -239,7 +252,8 @@ ADVISED_TLS = "[references](settings.md)"
         ("an old version of TLS", ["ssl.enabled.protocols=TLSv1.1"], ""),
         ("some cipher suites of TLS 1.3", ["ssl.cipher.suites=TLS_AES_256_GCM_SHA384"], ""),
         ("a choice among Java's implementations", ["ssl.provider=BCFIPS"], ""),
-        ("passwords of clients", ["listener.name.outside.plain.sasl.jaas.config=secret"], ""),
+        ("passwords of clients that everybody sees", [LISTENERS, LITERAL], ADVISED_TLS),
+        ("users of a listener that there is not", [OF_REFERENCE], ""),
         ("nodes of ZooKeeper that are closed to others", ["zookeeper.set.acl=true"], ""),
         ("a rate of new connections", ["max.connection.creation.rate=20"], ""),
     ],

@@ -82,7 +82,7 @@ def test_a_command_takes_the_file_by_option_or_variable_and_the_option_goes_firs
         ("bootstrap.server=h:1\n", "has a property 'bootstrap.server'; did you mean bootstrap.servers?"),
         (
             "security.protocol=SASL_SSL\n",
-            "security.protocol='SASL_SSL': sparklog's clients cannot log in",
+            "security.protocol=SASL_SSL needs sasl.mechanism: sparklog's clients log in by",
         ),
         ("ssl.keystore.key=a\nsecurity.protocol=SSL\n", "ssl.keystore.key is given without"),
         ("request.timeout.ms=soon\n", "request.timeout.ms='soon': must be a number of milliseconds"),

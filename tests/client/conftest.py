@@ -13,7 +13,7 @@ import pytest
 from sparklog.client.cluster import ClusterClient
 from sparklog.network.dialing.connection import Connection
 from sparklog.network.dialing.connector import Connector
-from sparklog.network.dialing.tls_refused import TlsRefused
+from sparklog.network.dialing.peer_refused import TlsRefused
 from sparklog.records.payload import payload
 from sparklog.records.payload_kinds import PayloadKind
 

@@ -32,5 +32,5 @@ def test_a_file_is_read_as_java_reads_it(text: str, found: dict[str, str]) -> No
 def test_a_broken_escape_is_refused_without_showing_the_line() -> None:
     with pytest.raises(ConfigError) as refused:
         properties_of_text("a=planted\\u12")
-    assert "\\u without four hexadecimal digits" in str(refused.value)
+    assert "'\\u' without the four digits" in str(refused.value)
     assert "planted" not in str(refused.value)

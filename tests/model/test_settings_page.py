@@ -17,14 +17,14 @@ Settings have Kafka's names. A property of Kafka 3.9 that sparklog does not act 
 warning; an unknown name is refused with the nearest known one. This page is made from the code.
 
 A setting that promises safety which sparklog does not give yet is refused unless it has Kafka's default:
-those of login, access rules, rates of clients, ZooKeeper's security and policies, and `delete.topic.enable`;
-also with a prefix `listener.name.NAME.`, and while brokers run. So is a listener whose protocol is neither
-PLAINTEXT nor SSL.
+those of access rules, delegation tokens, rates of clients, ZooKeeper's security and policies, and
+`delete.topic.enable`; also with a prefix `listener.name.NAME.`, and while brokers run.
 
 A setting `ssl.…` holds for all listeners that speak TLS, and `listener.name.NAME.ssl.…` (NAME in lower case)
-for one. Passwords and keys among them are references: `${file:PATH:KEY}` names a value in a properties file,
-`${directory:DIR:FILE}` a file's content, `${env:NAME}` a variable of the broker's process. Brokers read
-changed files again within ten seconds; AlterConfigs of these settings is refused.
+for one; `sasl.…` and `connections.max.reauth.ms` also for a mechanism of one, as
+`listener.name.NAME.scram-sha-512.…`. Passwords and keys among them are references: `${file:PATH:KEY}` names a
+value in a properties file, `${directory:DIR:FILE}` a file's content, `${env:NAME}` a variable of the broker's
+process. Brokers read changed files again within ten seconds; AlterConfigs of these settings is refused.
 """
 
 LISTENERS = """## Listeners

@@ -243,7 +243,11 @@ def test_what_a_processor_leaves_for_itself_needs_no_other_event(start, connect,
     (processor,) = reactor._processors
     (channel,) = processor._channels.values()
     left, attended, attend = [channel], threading.Event(), processor._attend
-    monkeypatch.setattr(processor, "_end_throttles", lambda _: processor.attend(left.pop()) if left else None)
+
+    def take(_):
+        return [lambda: processor.attend(left.pop())] if left else []
+
+    monkeypatch.setattr(processor._due, "take", take)
 
     def note(one, events) -> None:
         if not left and events == 0:

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from sparklog.model.parts import FileSlice
+from sparklog.network.accepting.connection_count import ConnectionLimits
 from sparklog.network.clock import SystemClock
-from sparklog.network.connection_count import ConnectionLimits
 from tests.network.frames import SIZE, frame
 from tests.network.held_handlers import Parking
 from tests.waiting import until

@@ -37,7 +37,7 @@ from typing import Any, Final, NoReturn
 
 from sparklog.model.errors import ConfigError, LogDirectoryError, SparklogError
 from sparklog.model.zookeeper import ZooKeeperError
-from sparklog.network.dialing.tls_refused import TlsRefused
+from sparklog.network.dialing.peer_refused import PeerRefused
 from sparklog_runtime.broker_process.broker_plan import (
     BrokerIdentity,
     BrokerPlan,
@@ -120,7 +120,7 @@ def run_broker_process(plan: BrokerPlan) -> str:
         outcome = process.run()
     except BaseException as error:
         logger.exception("broker process failed")
-        if not process.has_joined and isinstance(error, ConfigError | TlsRefused):
+        if not process.has_joined and isinstance(error, ConfigError | PeerRefused):
             # The supervisor cannot be reached for good, so Spark delivers the reason.
             reason.give("stop")
             _put_back(handlers)

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from sparklog.model.errors import SparklogError, WireError
 from sparklog.model.settings.config import BrokerConfig
-from sparklog.network.dialing.tls_refused import TlsRefused
+from sparklog.network.dialing.peer_refused import PeerRefused
 from sparklog_runtime.start.reachable import address_of
 
 logger: Final = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class AskedBrokers:
             )
             with connection:
                 return connection.call(request, timeout_ms=ASK_TIMEOUT_MS)
-        except TlsRefused as error:
+        except PeerRefused as error:
             raise SparklogError(f"a start cannot ask its brokers: {error}") from error
         except (OSError, WireError) as error:
             logger.info("%s does not answer %s yet: %s", address, type(request).__name__, error)

@@ -19,6 +19,7 @@ from typing import Final
 from sparklog.client.calls.bootstrap import parse_bootstrap_servers
 from sparklog.client.property_names import CLIENT_PROPERTIES
 from sparklog.client.security.security_properties import (
+    login_settings_of,
     resolved,
     security_properties,
     tls_settings_of,
@@ -201,6 +202,7 @@ class Options:
         )
         try:
             tls_settings_of(given)
+            login_settings_of(given)
             ignored = without_effect(given)
         except ConfigError as error:
             raise ConfigError(f"option {prefix}{error}") from None

@@ -18,5 +18,5 @@ def handle_handshake(call: Call, request: SaslHandshakeRequest) -> None:
 
 
 def handle_authenticate(call: Call, request: SaslAuthenticateRequest) -> None:
-    message = f"listener {call.context.listener} does not authenticate: set security.protocol=PLAINTEXT"
+    message = f"listener {call.context.listener} has no login: set security.protocol=PLAINTEXT, or SSL"
     call.reply(SaslAuthenticateResponse(error_code=ErrorCode.illegal_sasl_state, error_message=message))

@@ -14,7 +14,7 @@ from typing import Final
 from sparklog.broker.current_settings import CurrentSettings
 from sparklog.model.ports import Executor
 from sparklog.model.settings.config import BrokerConfig
-from sparklog.network.connection_count import ConnectionLimits
+from sparklog.network.accepting.connection_count import ConnectionLimits
 
 logger: Final = logging.getLogger(__name__)
 

@@ -37,6 +37,7 @@ from sparklog.network.executor import ThreadExecutor
 from sparklog.network.listener_tls import (
     advertised_hosts,
     check_certificates,
+    cluster_logins,
     inter_broker_connector,
     tls_of_listeners,
     watch_expiry,
@@ -48,6 +49,7 @@ from sparklog.network.timer import ThreadTimer
 from sparklog.storage.disk import LocalDisk
 from sparklog.zookeeper.boot import read_boot_id, read_host_id
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
+from sparklog.zookeeper.user_nodes import load_users, watch_users
 
 logger: Final = logging.getLogger(__name__)
 
@@ -68,6 +70,7 @@ class ProcessPorts:
         hosts = advertised_hosts(config, options.advertised_host or options.host)
         check_certificates(config, hosts, self._clock.wall_ms())
         self._tls = tls_of_listeners(config)
+        self._logins = cluster_logins(config, config.listeners.bound)
         self.zookeeper = (options.new_zookeeper or KazooZooKeeper)(
             options.zookeeper, config.get_int("zookeeper.session.timeout.ms")
         )
@@ -145,6 +148,7 @@ class ProcessPorts:
         )
 
     def listen(self, body: BrokerBody) -> Broker:
+        self._follow_users()
         reactor = self._new_reactor(body)
         body.parts.chores.attentive_until = reactor.attentive_until
         reactor.start()
@@ -174,12 +178,26 @@ class ProcessPorts:
         self._certificate_metrics = watch_expiry("broker", self._tls, self._clock, self._timer)
         self._start_metrics(body)
 
+    def _follow_users(self) -> None:
+        logins = self._logins
+        if logins is not None:
+            load_users(self.zookeeper, logins.users)
+            self.zookeeper_loops.start(
+                f"{self._name}-users", lambda: watch_users(self.zookeeper, logins.users, logins.on_gone)
+            )
+
     def _new_reactor(self, body: BrokerBody) -> Reactor:
         config = self._config
         frames_bytes_max = config.get_int("queued.max.request.bytes")
         return Reactor(
             [
-                Listener(endpoint.host, endpoint.port, name, self._tls.get(name))
+                Listener(
+                    endpoint.host,
+                    endpoint.port,
+                    name,
+                    self._tls.get(name),
+                    None if self._logins is None else self._logins.of(name),
+                )
                 for name, endpoint in self._listeners.to_bind(
                     self._own_address(), self.listener_ports
                 ).items()
@@ -192,6 +210,7 @@ class ProcessPorts:
             frames_bytes_max=frames_bytes_max if frames_bytes_max > 0 else None,
             connection_limits=ConfiguredLimits(body.context.settings, self._waiting_room),
             idle_ms=config.get_int("connections.max.idle.ms"),
+            login_ms=config.get_int("connections.login.timeout.ms"),
             begins_beside=begins_beside,
             works_in_place=works_in_place,
             statistics=self._statistics,

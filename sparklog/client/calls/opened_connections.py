@@ -1,7 +1,8 @@
 """How a client opens connections, and where it stops trying.
 
 A broker that refuses a client's certificate says so, in TLS 1.3, only when the client reads. So over TLS a
-client asks at once what it asks first in any case, the versions that the broker serves.
+client asks at once what it asks first in any case, the versions that the broker serves. A login that is
+refused is refused again: a guesser waits for each answer, and a user need not.
 """
 
 from sparklog.client.calls.bootstrap import Endpoint
@@ -9,7 +10,7 @@ from sparklog.client.calls.connections import BrokerConnection, Connect
 from sparklog.client.errors import SecurityRefused
 from sparklog.network.dialing.connection import Connection
 from sparklog.network.dialing.connector import IN_THE_CLEAR, Connector
-from sparklog.network.dialing.tls_refused import TlsRefused
+from sparklog.network.dialing.peer_refused import PeerRefused
 from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest
 
 
@@ -23,7 +24,7 @@ def opened_by(connector: Connector, client_id: str) -> Connect:
             )
             if connector is not IN_THE_CLEAR:
                 _hear_first_answer(connection)
-        except TlsRefused as error:
+        except PeerRefused as error:
             raise SecurityRefused(str(error)) from error
         return connection
 

@@ -3,27 +3,44 @@
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sparklog.client.security.security_properties import tls_settings_of
+from sparklog.client.security.security_properties import login_settings_of, tls_settings_of
 from sparklog.model.errors import ConfigError
 from sparklog.network.dialing.connection import Connection
 from sparklog.network.dialing.connector import IN_THE_CLEAR, Connector
 
+if TYPE_CHECKING:
+    from sparklog.model.settings.login_settings import ClientLoginSettings
+    from sparklog.model.settings.tls_settings import TlsSettings
+    from sparklog.network.login.client_login import ClientLogin
+    from sparklog.network.tls.sides import TlsClient
+
 
 def connector_of(properties: Mapping[str, str]) -> Connector:
-    """How to dial, by Kafka's names: ``security.protocol`` PLAINTEXT or SSL, and ``ssl.*``.
+    """How to dial, by Kafka's names: ``security.protocol``, ``ssl.*`` and ``sasl.*``.
 
     Properties of other kinds are passed over. ConfigError for those of security that are unknown, wrong, or
-    cannot be kept, such as a login; and for a file that is missing, which may show at a later connection.
+    cannot be kept; and for a file that is missing, which may show at a later connection.
     """
-    settings = tls_settings_of(properties)
-    if settings is None:
+    tls, login = tls_settings_of(properties), login_settings_of(properties)
+    if tls is None and login is None:
         return IN_THE_CLEAR
+    return Connector(None if tls is None else _tls(tls), None if login is None else _login(login))
+
+
+def _tls(settings: "TlsSettings") -> "TlsClient":
     # It imports heavy libraries, which a client in the clear has no need of.
     from sparklog.network.tls.from_settings import client_side
 
-    return Connector(client_side(settings))
+    return client_side(settings)
+
+
+def _login(settings: "ClientLoginSettings") -> "ClientLogin":
+    # start time: as above
+    from sparklog.network.login.client_login import ClientLogin
+
+    return ClientLogin(settings)
 
 
 def connector_of_many_hosts(properties: Mapping[str, str]) -> Connector:

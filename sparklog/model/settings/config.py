@@ -17,6 +17,7 @@ from sparklog.model.settings.kafka_names import (
     KAFKA_TOPIC_PROPERTIES,
     without_listener,
 )
+from sparklog.model.settings.login_rows import is_login_setting
 from sparklog.model.settings.promises import is_unkept_promise, refuse_unkept_promise, shown
 from sparklog.model.settings.setting import Setting, Value, render
 from sparklog.model.settings.settings_table import (
@@ -30,6 +31,7 @@ from sparklog.model.settings.synonyms import OTHER_NAMES, names_described_with
 from sparklog.model.settings.tls_rows import is_tls_setting
 
 if TYPE_CHECKING:
+    from sparklog.model.settings.login_settings import ClientLoginSettings, ListenerLoginSettings
     from sparklog.model.settings.tls_settings import TlsSettings
 
 
@@ -75,7 +77,7 @@ def _check(
             values[name] = known[name].parse(text)
             if known[name].is_not_yet(values[name]):
                 warnings.append(f"{what} setting {name}={text}: sparklog does not act on this value yet")
-        elif is_tls_setting(name) and without_listener(name) in known:  # of one listener
+        elif _is_of_one_listener(name) and without_listener(name) in known:
             values[name] = replace(known[without_listener(name)], name=name).parse(text)
         elif without_listener(name) in kafka_names:
             ignored[name] = text
@@ -107,7 +109,13 @@ def check_broker_settings(given: Mapping[str, str]) -> Checked:
         if checked.values[name] == 0:
             raise ConfigError(f"{name}=0: must be -1 (no limit) or at least 1")
     listeners = read_listeners(_of_listeners(checked.values))
-    return replace(checked, warnings=(*checked.warnings, *_check_tls(given, listeners)))
+    warnings = (*checked.warnings, *_check_tls(given, listeners), *_check_logins(given, listeners))
+    return replace(checked, warnings=warnings)
+
+
+def _is_of_one_listener(name: str) -> bool:
+    """Whether ``name`` is a setting that each listener may have for itself."""
+    return is_tls_setting(name) or is_login_setting(name)
 
 
 def _check_tls(given: Mapping[str, str], listeners: Listeners) -> tuple[str, ...]:
@@ -119,6 +127,15 @@ def _check_tls(given: Mapping[str, str], listeners: Listeners) -> tuple[str, ...
     return check_tls(given, listeners)
 
 
+def _check_logins(given: Mapping[str, str], listeners: Listeners) -> tuple[str, ...]:
+    if not listeners.with_login() and not any(map(is_login_setting, given)):
+        return ()
+    # as above
+    from sparklog.model.settings.login_checks import check_logins
+
+    return check_logins(given, listeners)
+
+
 def check_dynamic_settings(stored: Mapping[str, str]) -> Checked:
     """Type the settings that ZooKeeper holds for brokers that run.
 
@@ -128,7 +145,7 @@ def check_dynamic_settings(stored: Mapping[str, str]) -> Checked:
     values: dict[str, Value] = {}
     warnings: list[str] = []
     for name, text in stored.items():
-        if is_tls_setting(name) or (name in BROKER_SETTINGS and name not in DYNAMIC_BROKER_SETTINGS):
+        if _is_of_one_listener(name) or (name in BROKER_SETTINGS and name not in DYNAMIC_BROKER_SETTINGS):
             warnings.append(f"the dynamic setting {name} is ignored: it is read only at start")
             continue
         if name not in BROKER_SETTINGS and not is_unkept_promise(name):
@@ -233,7 +250,24 @@ class BrokerConfig(TypedSettings):
         # as above
         from sparklog.model.settings.tls_settings import tls_settings_of_listener
 
-        return tls_settings_of_listener({name: render(value) for name, value in self.given.items()}, listener)
+        return tls_settings_of_listener(self._texts(), listener)
+
+    def login(self, listener: str) -> "ListenerLoginSettings":
+        """The settings of a listener at which clients log in."""
+        # as above
+        from sparklog.model.settings.login_settings import login_settings_of_listener
+
+        return login_settings_of_listener(self._texts(), listener)
+
+    def brokers_login(self, listener: str) -> "ClientLoginSettings":
+        """How brokers, and this host's own commands, log in at a listener with logins."""
+        # as above
+        from sparklog.model.settings.login_settings import login_settings_of_brokers
+
+        return login_settings_of_brokers(self._texts(), listener)
+
+    def _texts(self) -> dict[str, str]:
+        return {name: render(value) for name, value in self.given.items()}
 
     def with_dynamic(self, configs: Mapping[str, str]) -> "BrokerConfig":
         """These settings, overridden by those of ``configs`` that ``check_dynamic_settings`` accepts."""

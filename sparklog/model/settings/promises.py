@@ -51,8 +51,8 @@ _UNKEPT: Final = MappingProxyType(
         ),
         **_unkept(
             security_defaults.LOGIN,
-            "sparklog does not authenticate clients yet, and would let everybody in",
-            _TRUSTED,
+            "sparklog's logins are SCRAM and PLAIN with Kafka's own principals, and take no such choice",
+            _LEAVE_OUT,
         ),
         **_unkept(
             security_defaults.ZOOKEEPER,

@@ -31,8 +31,6 @@ JAVA_TLS: Final = _defaults(
 
 LOGIN: Final = _defaults(
     """
-        connection.failed.authentication.delay.ms=100
-        connections.max.reauth.ms=0
         delegation.token.expiry.check.interval.ms=3600000
         delegation.token.expiry.time.ms=86400000
         delegation.token.master.key=
@@ -40,8 +38,6 @@ LOGIN: Final = _defaults(
         delegation.token.secret.key=
         principal.builder.class=org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder
         sasl.client.callback.handler.class=
-        sasl.enabled.mechanisms=GSSAPI
-        sasl.jaas.config=
         sasl.kerberos.kinit.cmd=/usr/bin/kinit
         sasl.kerberos.min.time.before.relogin=60000
         sasl.kerberos.principal.to.local.rules=DEFAULT
@@ -59,7 +55,6 @@ LOGIN: Final = _defaults(
         sasl.login.retry.backoff.max.ms=10000
         sasl.login.retry.backoff.ms=100
         sasl.mechanism.controller.protocol=GSSAPI
-        sasl.mechanism.inter.broker.protocol=GSSAPI
         sasl.oauthbearer.clock.skew.seconds=30
         sasl.oauthbearer.expected.audience=
         sasl.oauthbearer.expected.issuer=
@@ -71,7 +66,6 @@ LOGIN: Final = _defaults(
         sasl.oauthbearer.sub.claim.name=sub
         sasl.oauthbearer.token.endpoint.url=
         sasl.server.callback.handler.class=
-        sasl.server.max.receive.size=524288
     """
 )
 

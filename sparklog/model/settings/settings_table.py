@@ -9,6 +9,7 @@ from typing import Final
 
 from sparklog.model.listeners import DEFAULT_PROTOCOL_MAP
 from sparklog.model.settings.coordinator_settings import COORDINATOR_SETTINGS
+from sparklog.model.settings.login_rows import LOGIN_SETTINGS
 from sparklog.model.settings.remote_settings import REMOTE_SETTINGS, REMOTE_TOPIC_SETTINGS
 from sparklog.model.settings.setting import INT_MAX, LONG_MAX, Setting
 from sparklog.model.settings.synonyms import OTHER_NAMES
@@ -27,7 +28,8 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             "Address of each listener for clients and other brokers, if it differs from where the broker "
             "listens."),
     Setting("listener.security.protocol.map", "string", DEFAULT_PROTOCOL_MAP,
-            "The security protocol of each listener's name: PLAINTEXT or SSL (TLS)."),
+            "The security protocol of each listener's name: PLAINTEXT, SSL (TLS), SASL_PLAINTEXT or SASL_SSL "
+            "(with a login)."),
     Setting("inter.broker.listener.name", "string", "",
             "Listener for traffic among brokers and controller, the same on all brokers; empty for "
             "PLAINTEXT."),
@@ -236,6 +238,7 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("request.timeout.ms", "int", 30_000, "Longest wait for a controller's answer.", 100, INT_MAX),
     *REMOTE_SETTINGS,
     *TLS_SETTINGS,
+    *LOGIN_SETTINGS,
     Setting("metrics.port", "int", -1,
             "Port at which a broker or controller serves metrics over HTTP (docs/metrics.md); 0 takes a free "
             "one, -1 serves none. Sparklog's own.", -1, 65_535),

@@ -10,13 +10,11 @@ from collections.abc import Callable
 from typing import Final
 
 from sparklog.model.errors import ConfigError
+from sparklog.model.settings.java_text import goes_on, unescaped
 
 _COMMENTS: Final = ("#", "!")
 _SPARK_LINE: Final = re.compile(r"([^\s=:]+)(?:\s*[=:]\s*|\s+)(.*)", re.DOTALL)
-_BACKSLASHES_AT_END: Final = re.compile(r"\\+$")
-_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _FIRST_WORD: Final = re.compile(r"[a-z][a-z0-9_.-]*(?![^\s=:])")
-_CONTROLS: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 
 
 def parse_properties(text: str) -> dict[str, str]:
@@ -51,12 +49,12 @@ def _parse_lines(text: str, parse: Callable[[str], tuple[str, str]]) -> dict[str
         if not pending and (not line or line.startswith(_COMMENTS)):
             continue
         pending += line
-        if _goes_on(pending):
+        if goes_on(pending):
             pending = pending[:-1]
             continue
         try:
             name, value = parse(pending)
-            found[name] = _unescaped(value)
+            found[name] = unescaped(value)
         except ConfigError as error:
             raise ConfigError(f"line {number}: {error}") from None
         pending = ""
@@ -71,21 +69,3 @@ def _shown(line: str) -> str:
     """A line's first word if it may be a name; other words may be passwords, or parts of a key."""
     word = _FIRST_WORD.match(line)
     return repr(word[0]) if word else "it"
-
-
-def _goes_on(line: str) -> bool:
-    """Whether the next line belongs to this one: it ends with a backslash that is not itself escaped."""
-    at_end = _BACKSLASHES_AT_END.search(line)
-    return at_end is not None and len(at_end[0]) % 2 == 1
-
-
-def _unescaped(value: str) -> str:
-    def meaning(escape: re.Match[str]) -> str:
-        after = escape[1]
-        if len(after) > 1:
-            return chr(int(after[1:], 16))
-        if after == "u":
-            raise ConfigError("a value has '\\u' without the four digits of a character, as in '\\u00e9'")
-        return _CONTROLS.get(after, after)
-
-    return _ESCAPE.sub(meaning, value)

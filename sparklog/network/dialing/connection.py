@@ -7,6 +7,9 @@ So a call costs no hop between threads, and an idle connection costs nothing at 
 A sender whose socket is full reads as well while it waits. Otherwise two sides that both only write would
 wait for each other for ever: a broker does not read the next request before its last answer is taken.
 
+A peer may ask for a login. It is done when the connection is opened, and anew between two requests before the
+session ends (KIP-368): whoever sends next does that first.
+
 ``close`` may be called by any thread, and ends every wait at once. The descriptor itself is closed by the
 last thread that uses the socket, because its number could otherwise be given to another file in the meantime.
 """
@@ -25,7 +28,7 @@ from sparklog import __version__
 from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
 from sparklog.network.dialing.dial import dial
-from sparklog.network.dialing.tls_refused import TlsRefused
+from sparklog.network.dialing.peer_refused import PeerRefused
 from sparklog.network.streams.byte_stream import ByteStream, PlainStream
 from sparklog.network.streams.inbound import FrameReceiver
 from sparklog.wire.codec import Message, decode_response, encode_request
@@ -33,6 +36,7 @@ from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest, Ap
 from sparklog.wire.versions import INTERNAL_VERSIONS, KNOWN_VERSIONS
 
 if TYPE_CHECKING:
+    from sparklog.network.login.client_login import ClientLogin
     from sparklog.network.tls.sides import TlsClient
 
 ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
@@ -49,6 +53,9 @@ _POLL_MAX_MS: Final = 2**31 - 1
 
 _SEND_SLICE_S: Final = 0.05
 """How long a sender looks only at its own half before it asks again whether somebody reads."""
+
+_SESSION_SHARE: Final = 0.85
+"""The part of a session's time after which this side logs in anew, as Kafka's clients do."""
 
 _BROKEN: Final = select.POLLERR | select.POLLHUP | select.POLLNVAL
 
@@ -86,7 +93,14 @@ class Connection:
     """One TCP connection to a broker or controller, for any number of threads."""
 
     def __init__(
-        self, stream: ByteStream, peer: str, *, client_id: str, timeout_ms: int, frame_bytes_max: int
+        self,
+        stream: ByteStream,
+        peer: str,
+        *,
+        client_id: str,
+        timeout_ms: int,
+        frame_bytes_max: int,
+        login: "ClientLogin | None" = None,
     ) -> None:
         self.peer = peer
         self._stream = stream
@@ -95,6 +109,8 @@ class Connection:
         self._receiver = FrameReceiver(frame_bytes_max)
         self._correlation_ids = count()
         self._served: dict[int, tuple[int, int]] | None = None  # what the peer said that it serves
+        self._login = login
+        self._login_due: float | None = None  # when this side logs in anew, by time.monotonic()
         self._sending = threading.Lock()  # one frame at a time, in the order of ``_awaited``
         self._changed = threading.Condition(threading.Lock())  # over all that follows
         self._awaited: deque[Pending] = deque()
@@ -112,16 +128,24 @@ class Connection:
         timeout_ms: int,
         frame_bytes_max: int = ANSWER_BYTES_MAX,
         tls: "TlsClient | None" = None,
+        login: "ClientLogin | None" = None,
     ) -> Self:
-        """Connect, or raise as ``dial`` does. ``timeout_ms`` also bounds each later send."""
+        """Connect, or raise as ``dial`` does, and log in; LoginRefused if that is refused. ``timeout_ms``
+        also bounds each later send.
+        """
         stream = dial(host, port, timeout_ms=timeout_ms, tls=tls)
-        return cls(
+        connection = cls(
             stream,
             host_port(host, port),
             client_id=client_id,
             timeout_ms=timeout_ms,
             frame_bytes_max=frame_bytes_max,
+            login=login,
         )
+        if login is not None:
+            with connection._sending:
+                connection._log_in(login)
+        return connection
 
     @property
     def is_open(self) -> bool:
@@ -228,11 +252,35 @@ class Connection:
     def _send(self, message: Message, version: int | None, *, is_answered: bool) -> Pending:
         if version is None:
             version = self.version_for(message.API_KEY)
+        with self._sending:
+            if self._login_due is not None and time.monotonic() >= self._login_due:
+                assert self._login is not None, "a session that ends was begun by a login"
+                self._log_in(self._login)
+            return self._send_next(message, version, is_answered=is_answered)
+
+    def _log_in(self, login: "ClientLogin") -> None:
+        """Before all further requests: this thread has the right to send."""
+        try:
+            session_ms = login.log_in(self._ask_in_login)
+        except PeerRefused as error:
+            refused = type(error)(f"{self.peer}: {error}")
+            self.fail(refused)
+            raise refused from error
+        except BaseException as error:
+            self.fail(ConnectionError(f"the login at {self.peer} did not end: {error}"))
+            raise
+        due = time.monotonic() + session_ms * _SESSION_SHARE / 1_000
+        self._login_due = due if session_ms else None
+
+    def _ask_in_login(self, message: Message, version: int) -> Any:
+        return self._send_next(message, version, is_answered=True).result(self._timeout_ms)
+
+    def _send_next(self, message: Message, version: int, *, is_answered: bool) -> Pending:
         correlation_id = next(self._correlation_ids) % _CORRELATION_IDS
         frame = encode_request(message, version, correlation_id, self._client_id)
         pending = Pending(self, message.API_KEY, version, correlation_id)
         deadline = time.monotonic() + self._timeout_ms / 1_000
-        with self._sending, self._socket_use():
+        with self._socket_use():
             if is_answered:
                 with self._changed:
                     self._awaited.append(pending)
@@ -385,7 +433,7 @@ class Connection:
 
     def _ended(self) -> ConnectionError:
         kind: type[ConnectionError] = ConnectionError
-        if isinstance(self._failure, ConnectionAbortedError | TlsRefused):
+        if isinstance(self._failure, ConnectionAbortedError | PeerRefused):
             kind = type(self._failure)
         error = kind(f"connection to {self.peer} has ended: {self._failure}")
         error.__cause__ = self._failure

@@ -1,4 +1,4 @@
-"""How this process dials: in the clear, or over TLS with contexts of its own.
+"""How this process dials: in the clear or over TLS with contexts of its own, with or without a login.
 
 All that opens connections to brokers or to the controller gets a connector, and opens them by nothing else.
 """
@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Final
 from sparklog.network.dialing.connection import ANSWER_BYTES_MAX, Connection
 
 if TYPE_CHECKING:
+    from sparklog.network.login.client_login import ClientLogin
     from sparklog.network.tls.sides import TlsClient
 
 
 class Connector:
     """For any thread."""
 
-    def __init__(self, tls: "TlsClient | None" = None) -> None:
-        """``tls``: the context for each connection; None dials in the clear."""
+    def __init__(self, tls: "TlsClient | None" = None, login: "ClientLogin | None" = None) -> None:
+        """``tls``: the context for each connection; None dials in the clear. ``login``: who logs in at each;
+        None for nobody.
+        """
         self._tls = tls
+        self._login = login
 
     def open(
         self,
@@ -35,8 +39,9 @@ class Connector:
             timeout_ms=timeout_ms,
             frame_bytes_max=frame_bytes_max,
             tls=self._tls,
+            login=self._login,
         )
 
 
 IN_THE_CLEAR: Final = Connector()
-"""Dials without encryption."""
+"""Dials without encryption, and logs nobody in."""

@@ -14,8 +14,8 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from sparklog.model.cluster_facts import host_port
+from sparklog.network.dialing.peer_refused import TlsRefused
 from sparklog.network.dialing.tls_errors import CLEAR_TEXT_ADVICE, broken_or_refused
-from sparklog.network.dialing.tls_refused import TlsRefused
 from sparklog.network.streams.tls_stream import TlsStream
 from sparklog.network.tls.sides import TlsClient
 

@@ -3,7 +3,7 @@
 import ssl
 from typing import Final
 
-from sparklog.network.dialing.tls_refused import TlsRefused
+from sparklog.network.dialing.peer_refused import TlsRefused
 
 CLEAR_TEXT_ADVICE: Final = "set security.protocol=PLAINTEXT, or use the port of a listener with TLS"
 

@@ -58,6 +58,10 @@ class FrameReceiver:
         self._frame_bytes = 0
         self._filled = 0
 
+    def bound(self, frame_bytes_max: int) -> None:
+        """Accept at most so many bytes in each frame whose length has not been read yet."""
+        self._frame_bytes_max = frame_bytes_max
+
     @property
     def has_unread(self) -> bool:
         """Whether bytes are buffered that ``next_frame`` has not looked at."""
@@ -107,6 +111,7 @@ class FrameReceiver:
             raise WireError(
                 f"the peer announced a frame of {size} bytes, 0 to {self._frame_bytes_max} are accepted:"
                 " it speaks another protocol (TLS or HTTP?), or socket.request.max.bytes is too small for it"
+                " (sasl.server.max.receive.size before a login)"
             )
         self.is_held_up = self._admit is not None and not self._admit(size)
         if self.is_held_up:

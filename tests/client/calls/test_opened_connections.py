@@ -10,7 +10,7 @@ from sparklog.client.calls.opened_connections import opened_by
 from sparklog.client.errors import SecurityRefused
 from sparklog.network.dialing.connection import Connection
 from sparklog.network.dialing.connector import Connector
-from sparklog.network.dialing.tls_refused import TlsRefused
+from sparklog.network.dialing.peer_refused import TlsRefused
 from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest
 
 HERE = Endpoint("here", 9093)

@@ -2,9 +2,20 @@
 
 import pytest
 
-from sparklog.client.security.security_properties import protocol_of, security_properties, without_effect
+from sparklog.client.security.security_properties import (
+    login_settings_of,
+    protocol_of,
+    security_properties,
+    without_effect,
+)
 from sparklog.model.cluster_facts import SecurityProtocol
 from sparklog.model.errors import ConfigError
+
+LOGIN = {
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.mechanism": "SCRAM-SHA-256",
+    "sasl.jaas.config": "the module",
+}
 
 
 @pytest.mark.parametrize(
@@ -31,11 +42,9 @@ def test_the_protocol_may_be_a_reference(monkeypatch: pytest.MonkeyPatch) -> Non
     [
         (
             {"security.protocol": "SLL"},
-            r"^security\.protocol='SLL' is no .* SSL; did you mean SSL\?$",
+            r"^security\.protocol='SLL' is no .* SASL_SSL; did you mean SSL\?$",
         ),
         ({"security.protocol": "TLS"}, r"^security\.protocol='TLS' is no security protocol; there are"),
-        ({"security.protocol": "SASL_SSL"}, r"^security\.protocol='SASL_SSL': .*cannot log in yet; use SSL$"),
-        ({"security.protocol": "sasl_plaintext"}, r"cannot log in yet; use PLAINTEXT inside a network"),
         (
             {"ssl.trustore.location": "f"},
             r"^ssl\.trustore\.location: no .*did you mean ssl\.truststore\.l",
@@ -65,12 +74,19 @@ def test_other_properties_are_not_looked_at() -> None:
         ({"security.protocol": "SSL", "ssl.truststore.location": "f"}, None),
         (
             {"ssl.truststore.location": "f", "ssl.truststore.type": "PEM"},
-            "ssl.truststore.location, ssl.truststore.type have no effect: connections are in the clear, "
-            "as security.protocol is PLAINTEXT",
+            "ssl.truststore.location, ssl.truststore.type have no effect: connections are in the clear "
+            "and without a login, as security.protocol is PLAINTEXT",
         ),
         (
             {"security.protocol": "SSL", "sasl.jaas.config": "x"},
-            "sasl.jaas.config has no effect: connections are without a login, as security.protocol is SSL",
+            "sasl.jaas.config has no effect: connections are over TLS and without a login, as "
+            "security.protocol is SSL",
+        ),
+        ({**LOGIN, "ssl.key.password": ""}, None),
+        (
+            {**LOGIN, "sasl.kerberos.service.name": "kafka"},
+            "sasl.kerberos.service.name has no effect: connections are in the clear and with a login by "
+            "sasl.mechanism alone, as security.protocol is SASL_PLAINTEXT",
         ),
     ],
 )
@@ -78,3 +94,31 @@ def test_safety_that_is_asked_for_and_not_switched_on_is_told(
     properties: dict[str, str], words: str | None
 ) -> None:
     assert without_effect(properties) == words
+
+
+# Logins
+
+
+def test_a_login_is_what_the_properties_say() -> None:
+    settings = login_settings_of(LOGIN)
+    assert settings is not None
+    assert (settings.mechanism, settings.jaas.reveal()) == ("SCRAM-SHA-256", "the module")
+    assert "the module" not in repr(settings)
+    assert login_settings_of({"security.protocol": "SSL", "sasl.mechanism": "PLAIN"}) is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        (
+            {"sasl.mechanism": ""},
+            r"^security\.protocol=SASL_PLAINTEXT needs sasl\.mechanism: .* PLAIN, SCRAM",
+        ),
+        ({"sasl.mechanism": "GSSAPI"}, r"^sasl\.mechanism='GSSAPI': sparklog's clients log in by PLAIN"),
+        ({"sasl.jaas.config": " "}, r"^security\.protocol=SASL_PLAINTEXT needs sasl\.jaas\.config"),
+        ({"sasl.login.class": "Mine"}, r"^sasl\.login\.class: Java's classes cannot run here"),
+    ],
+)
+def test_a_login_that_cannot_be_is_refused(changed: dict[str, str], problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        login_settings_of({**LOGIN, **changed})

@@ -6,6 +6,7 @@ from sparklog.model.errors import ConfigError
 from sparklog.model.settings import security_defaults
 from sparklog.model.settings.config import check_broker_settings, check_dynamic_settings
 from sparklog.model.settings.kafka_names import KAFKA_BROKER_PROPERTIES, is_secret
+from sparklog.model.settings.login_rows import LOGIN_SETTINGS
 from sparklog.model.settings.promises import is_unkept_promise
 from sparklog.model.settings.settings_table import BROKER_SETTINGS
 from sparklog.model.settings.tls_rows import TLS_NAMES
@@ -36,11 +37,9 @@ OF_SECURITY = ("ssl.", "sasl.", "zookeeper.ssl.", "authorizer.", "delegation.tok
         ("ssl.provider", "BCFIPS", "BCFIPS", "leave it out"),
         ("ssl.engine.factory.class", "Mine", "Mine", "leave it out"),
         ("ssl.allow.dn.changes", "true", "true", "leave it out"),
-        ("sasl.jaas.config", "hush", "[hidden]", TRUST),
-        ("sasl.enabled.mechanisms", "PLAIN", "PLAIN", TRUST),
-        ("connections.max.reauth.ms", "60000", "60000", TRUST),
-        ("principal.builder.class", "Mine", "Mine", TRUST),
-        ("delegation.token.secret.key", "hush", "[hidden]", TRUST),
+        ("principal.builder.class", "Mine", "Mine", "leave it out"),
+        ("sasl.login.class", "Mine", "Mine", "leave it out"),
+        ("delegation.token.secret.key", "hush", "[hidden]", "leave it out"),
         ("zookeeper.set.acl", "true", "true", TRUST_ZOOKEEPER),
         ("zookeeper.ssl.client.enable", "true", "true", TRUST_ZOOKEEPER),
         ("password.encoder.secret", "hush", "[hidden]", "leave it out"),
@@ -49,8 +48,7 @@ OF_SECURITY = ("ssl.", "sasl.", "zookeeper.ssl.", "authorizer.", "delegation.tok
         ("create.topic.policy.class.name", "Mine", "Mine", TRUST),
         ("delete.topic.enable", "false", "false", TRUST),
         ("listener.name.external.ssl.provider", "BCFIPS", "BCFIPS", "leave it out"),
-        ("listener.name.external.sasl.jaas.config", "hush", "[hidden]", TRUST),
-        ("listener.name.external.scram-sha-256.sasl.jaas.config", "hush", "[hidden]", TRUST),
+        ("listener.name.external.plain.sasl.login.class", "Mine", "Mine", "leave it out"),
         ("listener.name.external.max.connections", "5", "5", "leave it out, or set max.connections"),
     ],
 )
@@ -93,7 +91,8 @@ def test_each_setting_of_security_that_kafka_has_is_a_promise_or_is_kept() -> No
         name for name in KAFKA_BROKER_PROPERTIES if name.startswith(OF_SECURITY) or is_secret(name)
     }
     assert len(of_security) > 90
-    assert {name for name in of_security if not is_unkept_promise(name)} == TLS_NAMES
+    kept_logins = {setting.name for setting in LOGIN_SETTINGS if setting.name in of_security}
+    assert {name for name in of_security if not is_unkept_promise(name)} == TLS_NAMES | kept_logins
     assert set(DEFAULTS) <= KAFKA_BROKER_PROPERTIES
 
 
@@ -111,12 +110,10 @@ def test_what_promises_no_safety_is_warned_of(name: str) -> None:
 
 
 def test_a_promise_that_another_tool_stored_is_left_out_with_a_warning() -> None:
-    stored = {"listener.name.external.sasl.jaas.config": "hush", "background.threads": "3"}
+    stored = {"delegation.token.master.key": "hush", "background.threads": "3"}
     checked = check_dynamic_settings(stored)
     (warning,) = checked.warnings
-    assert warning.startswith(
-        "a dynamic setting is ignored: listener.name.external.sasl.jaas.config=[hidden]: "
-    )
+    assert warning.startswith("a dynamic setting is ignored: delegation.token.master.key=[hidden]: ")
     assert checked.values == {}
 
 

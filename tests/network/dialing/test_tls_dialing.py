@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from sparklog.model.cluster_facts import Node
 from sparklog.network.dialing.connector import Connector
 from sparklog.network.dialing.peer_connections import PeerConnections
-from sparklog.network.dialing.tls_refused import TlsRefused
+from sparklog.network.dialing.peer_refused import TlsRefused
 from sparklog.wire.codec import decode_request, encode_response
 from sparklog.wire.messages.discovery.api_versions import ApiVersion, ApiVersionsResponse
 from sparklog.wire.messages.discovery.metadata import MetadataRequest, MetadataResponse

@@ -10,7 +10,7 @@ import pytest
 
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.config import BrokerConfig
-from sparklog.network.dialing.tls_refused import TlsRefused
+from sparklog.network.dialing.peer_refused import TlsRefused
 from sparklog.network.listener_tls import inter_broker_client, inter_broker_server
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
 from sparklog_runtime.broker_process.broker_task import run_broker_process

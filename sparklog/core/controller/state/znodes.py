@@ -2,8 +2,9 @@
 
 Paths and JSON follow Kafka's ZooKeeper era, with these additions: ``/brokers/incarnations/N``; in a
 partition's state ``isr_incarnations`` and ``eligible``; in ``/controller`` the address of the controller,
-which is no broker; ``/schemas/ID``, the columns of the typed topic with that id, whose newest version stands
-in the topic's node. A path is relative to the chroot of the connection.
+which is no broker; ``/login_secret``, of which the salts of unknown users are made; ``/schemas/ID``, the
+columns of the typed topic with that id, whose newest version stands in the topic's node. A path is relative
+to the chroot of the connection.
 
 Every decoder raises ``SparklogError`` naming the path for bytes that are not what belongs there: state that
 cannot be read must stop the reader, never be taken for absent.
@@ -33,6 +34,8 @@ BROKER_CONFIGS: Final = "/config/brokers"
 EVERY_BROKER: Final = "<default>"
 DELETE_TOPICS: Final = "/admin/delete_topics"
 SCHEMAS: Final = "/schemas"
+CONFIG_CHANGES: Final = "/config/changes"
+LOGIN_SECRET: Final = "/login_secret"
 PRODUCER_ID_BLOCK: Final = "/latest_producer_id_block"
 
 PERSISTENT_PATHS: Final = (
@@ -46,6 +49,7 @@ PERSISTENT_PATHS: Final = (
     USER_CONFIGS,
     CLIENT_CONFIGS,
     IP_CONFIGS,
+    CONFIG_CHANGES,
     DELETE_TOPICS,
     SCHEMAS,
 )

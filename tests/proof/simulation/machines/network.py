@@ -298,8 +298,14 @@ class _Answers:
     def disconnect(self) -> None:
         self._connection.close_from_there()
 
+    def send_last(self, exchange: Exchange, parts: Any, delay_ms: int) -> None:
+        raise AssertionError("nobody logs in in the simulation")
+
     def identify(self, principal: str) -> None:
-        raise AssertionError("nobody authenticates in the simulation")
+        raise AssertionError("nobody logs in in the simulation")
+
+    def admits(self, exchange: Exchange) -> bool:
+        return True
 
 
 @dataclass(slots=True)

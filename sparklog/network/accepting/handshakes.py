@@ -58,12 +58,13 @@ class Handshakes:
         name: str,
         handshake_ms: int,
         clock: Clock,
-        welcome: Callable[[TlsStream, str, Listener, str], None],
+        welcome: Callable[[TlsStream, str, Listener, str, MonotonicMs], None],
         on_refused: Callable[[str, str], None],
         on_closed: Callable[[str], None],
     ) -> None:
-        """``welcome`` takes over a stream, with its client's address, listener and principal. ``on_refused``
-        gets an address and the reason, ``on_closed`` the address of each connection that ends here.
+        """``welcome`` takes over a stream, with its client's address, listener and principal, and the time by
+        which a login must be done. ``on_refused`` gets an address and the reason, ``on_closed`` the address
+        of each connection that ends here.
         """
         self._handshake_ms = handshake_ms
         self._clock = clock
@@ -169,7 +170,7 @@ class Handshakes:
     def _hand_over(self, guest: _Guest, stream: TlsStream, principal: str) -> None:
         self._watch(guest, 0)
         del self._guests[guest]
-        self._welcome(stream, guest.client_host, guest.listener, principal)
+        self._welcome(stream, guest.client_host, guest.listener, principal, guest.due_ms)
 
     # The end
 

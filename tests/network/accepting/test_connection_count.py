@@ -1,7 +1,7 @@
 """How many connections a server keeps open, in all and from one address."""
 
+from sparklog.network.accepting.connection_count import ConnectionCount, ConnectionLimits
 from sparklog.network.clock import SystemClock
-from sparklog.network.connection_count import ConnectionCount, ConnectionLimits
 from tests.waiting import until
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sparklog.model.time import Clock
-from sparklog.network.refused_connections import RefusedConnections
+from sparklog.network.accepting.refused_connections import RefusedConnections
 
 UNLIMITED: Final = 0x7FFFFFFF
 

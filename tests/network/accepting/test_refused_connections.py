@@ -1,6 +1,6 @@
 """Refused connections in the log: the first of an address at once, the next ones gathered."""
 
-from sparklog.network.refused_connections import ADDRESSES_MAX, REPORT_AFTER_MS, RefusedConnections
+from sparklog.network.accepting.refused_connections import ADDRESSES_MAX, REPORT_AFTER_MS, RefusedConnections
 
 FULL = "it has 2 open"
 

@@ -10,9 +10,9 @@ import threading
 
 import pytest
 
+from sparklog.network.accepting.handshakes import Handshakes
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
-from sparklog.network.handshakes import Handshakes
 from tests.network.frames import frame
 from tests.network.tls_sides import ClientSide, ServerSide, client_certificate, stranger
 from tests.waiting import until
@@ -40,7 +40,7 @@ def start(start_reactor):
     """A reactor with TLS that answers with principals."""
 
     def start_one(handle=answer_principal, **options):
-        settings = {name: options.pop(name) for name in ("handshake_ms", "idle_ms") if name in options}
+        settings = {name: options.pop(name) for name in ("login_ms", "idle_ms") if name in options}
         return start_reactor(handle, tls=options.pop("tls", None) or ServerSide(**options), **settings)
 
     return start_one
@@ -171,7 +171,7 @@ def test_settings_that_cannot_be_used_cost_their_connections_alone(start, connec
 
 @pytest.mark.parametrize("says", [b"", b"half"], ids=["silent", "half-way"])
 def test_a_handshake_that_does_not_go_on_is_ended(start, connect, caplog, says):
-    reactor = start(handshake_ms=200)
+    reactor = start(login_ms=200)
     client = connect(reactor, tls=None)
     client.send_raw(says and greeting()[:100])
     assert client.is_closed_by_peer()
@@ -180,7 +180,7 @@ def test_a_handshake_that_does_not_go_on_is_ended(start, connect, caplog, says):
 
 
 def test_a_client_that_drips_its_greeting_has_no_more_time_than_others(start, connect):
-    reactor = start(handshake_ms=300)
+    reactor = start(login_ms=300)
     said = drip(connect(reactor, tls=None), greeting())
     assert 0 < said < len(greeting())
     until(lambda: reactor.connections == 0)

@@ -1,0 +1,1 @@
+"""Logins of connections: those that listeners accept, and those of this process at others."""

@@ -1,0 +1,104 @@
+"""How this process logs in at a broker or controller: SaslHandshake, then the mechanism's tokens (KIP-152).
+
+User and password are read at each login, so that a changed file counts from the next one on. A salted
+password is kept for its salt, so that its cost is paid once and not at each connection (RFC 5802 §5.1).
+"""
+
+import secrets
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from sparklog.core.security.login.plain import PLAIN, plain_token
+from sparklog.core.security.login.scram import SCRAM_MECHANISMS, ScramMechanism
+from sparklog.core.security.login.scram_client import ScramClient, ServerRefused
+from sparklog.credentials.jaas_users import UserAndPassword, user_and_password
+from sparklog.model.errors import ErrorCode
+from sparklog.model.settings.login_settings import ClientLoginSettings
+from sparklog.network.dialing.peer_refused import LoginRefused
+from sparklog.wire.codec import Message
+from sparklog.wire.messages.security.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from sparklog.wire.messages.security.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+HANDSHAKE_VERSION: Final = 1
+AUTHENTICATE_VERSION: Final = 2
+"""Kafka's brokers have it since 2.5."""
+
+_NONCE_BYTES: Final = 24
+
+Ask = Callable[[Message, int], Any]
+"""Sends a request in a version, and waits for its response."""
+
+
+class _Salted(NamedTuple):
+    password: str
+    salt: bytes
+    iterations: int
+    result: bytes
+
+
+class ClientLogin:
+    """For any thread, and any number of connections."""
+
+    def __init__(self, settings: ClientLoginSettings) -> None:
+        """ConfigError if the settings name no user and password now."""
+        self._mechanism = settings.mechanism
+        self._jaas = settings.jaas
+        self._salted: _Salted | None = None
+        user_and_password(settings.jaas)
+
+    def log_in(self, ask: Ask) -> int:
+        """Log in by means of ``ask``; returns for how many milliseconds, 0 for ever.
+
+        LoginRefused if the peer refuses; ConfigError if user and password cannot be read now.
+        """
+        user = user_and_password(self._jaas)
+        handshake: SaslHandshakeResponse = ask(
+            SaslHandshakeRequest(mechanism=self._mechanism), HANDSHAKE_VERSION
+        )
+        self._check_handshake(handshake)
+        if self._mechanism == PLAIN:
+            return self._send(ask, plain_token(user.user, user.password)).session_lifetime_ms
+        return self._log_in_by_scram(ask, SCRAM_MECHANISMS[self._mechanism], user)
+
+    def _log_in_by_scram(self, ask: Ask, mechanism: ScramMechanism, user: UserAndPassword) -> int:
+        def salted(salt: bytes, iterations: int) -> bytes:
+            return self._salted_password(mechanism, user.password, salt, iterations)
+
+        client = ScramClient(mechanism, user.user, salted, secrets.token_urlsafe(_NONCE_BYTES))
+        first = self._send(ask, client.first())
+        try:
+            final = self._send(ask, client.final(bytes(first.auth_bytes)))
+            client.check(bytes(final.auth_bytes))
+        except ServerRefused as error:
+            raise LoginRefused(f"the login by {mechanism.name} ends: {error}") from None
+        return final.session_lifetime_ms
+
+    def _salted_password(
+        self, mechanism: ScramMechanism, password: str, salt: bytes, iterations: int
+    ) -> bytes:
+        kept = self._salted
+        if kept is None or kept[:3] != (password, salt, iterations):
+            result = mechanism.salted(password.encode(), salt, iterations)
+            kept = self._salted = _Salted(password, salt, iterations, result)
+        return kept.result
+
+    def _check_handshake(self, response: SaslHandshakeResponse) -> None:
+        if response.error_code is ErrorCode.illegal_sasl_state:
+            raise LoginRefused("nobody logs in at this port: set security.protocol=SSL, or PLAINTEXT")
+        if response.error_code is not ErrorCode.none:
+            there_are = ", ".join(response.mechanisms) or "none"
+            raise LoginRefused(
+                f"it does not take the mechanism {self._mechanism}; there are {there_are}: set sasl.mechanism"
+            )
+
+    @staticmethod
+    def _send(ask: Ask, token: bytes) -> SaslAuthenticateResponse:
+        response: SaslAuthenticateResponse = ask(
+            SaslAuthenticateRequest(auth_bytes=token), AUTHENTICATE_VERSION
+        )
+        if response.error_code is not ErrorCode.none:
+            raise LoginRefused(f"the login is refused: {response.error_message or response.error_code.name}")
+        return response
