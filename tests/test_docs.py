@@ -77,7 +77,7 @@ CONTENTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
             "docs/write-your-own-shell.md",
         ),
     ),
-    "Contributing": (6_100, ("docs/changing.md", "docs/proof.md", "docs/decisions/")),
+    "Contributing": (6_400, ("docs/changing.md", "docs/proof.md", "docs/decisions/")),
     **{page: (words_max, (page,)) for page, words_max in FEATURES_WORDS_MAX.items()},
 }
 """Each row's budget in words, and its pages; what ends with a slash is a folder. A page is in one row, or in

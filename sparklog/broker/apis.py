@@ -16,6 +16,7 @@ from sparklog.broker.handlers import (
     find_coordinator,
     init_producer_id,
     leader_and_isr,
+    lean_fetch,
     list_offsets,
     metadata,
     offset_for_leader_epoch,
@@ -110,6 +111,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "EndWrite": end_write.handle,
     "Agree": agree.handle,
     "DescribeVisibility": describe_visibility.handle,
+    "LeanFetch": lean_fetch.handle,
 }
 
 HANDLERS: Final[Mapping[int, Handler]] = by_key(

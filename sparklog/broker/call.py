@@ -1,7 +1,7 @@
 """One request and what its handler needs: the client, the version, the broker's rooms, and the reply."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -80,8 +80,9 @@ class Call:
             logger.exception("a request of API %d could not be answered", self.header.api_key)
             self.exchange.abandon()
 
-    def reply(self, response: Any, throttle_ms: int = 0) -> None:
-        self.exchange.errors = errors_in(response)
+    def reply(self, response: Any, throttle_ms: int = 0, *, errors: Sequence[ErrorCode] = ()) -> None:
+        """``errors``: those that the response has in packed fields."""
+        self.exchange.errors = [*errors_in(response), *errors]
         self.exchange.reply(
             encode_response(response, self.header.api_version, self.header.correlation_id), throttle_ms
         )

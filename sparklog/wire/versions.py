@@ -13,15 +13,15 @@ API_VERSIONS: Final[Mapping[int, Api]] = MappingProxyType(
 """What brokers advertise to clients: the shape of Kafka 3.6."""
 
 INTERNAL_VERSIONS: Final[Mapping[int, Api]] = MappingProxyType(
-    {key: api for key, api in APIS.items() if not api.is_for_clients}
+    {key: api for key, api in APIS.items() if not (api.is_for_clients or api.is_own)}
 )
-"""What brokers and the controller alone speak."""
+"""What brokers and the controller alone speak; both ends have the same."""
 
 OWN_VERSIONS: Final[Mapping[int, Api]] = MappingProxyType(
     {key: api for key, api in APIS.items() if api.is_own}
 )
 """sparklog's own APIs. They are never in the list of ApiVersions; a tagged field of it tells them to
-sparklog's clients.
+sparklog's clients, and to brokers those for brokers.
 """
 
 KNOWN_VERSIONS: Final = APIS

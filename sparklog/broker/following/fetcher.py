@@ -7,11 +7,12 @@ changed meanwhile.
 """
 
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
+from functools import partial
 from typing import Any, Final
 
 from sparklog.broker.following.followed import BACKOFF_MIN_MS, Followed, FollowedPartitions, Wanted
-from sparklog.broker.following.session_with_leader import SessionWithLeader
+from sparklog.broker.following.session_with_leader import Key, SessionWithLeader
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.throttles import ReplicationThrottle
@@ -19,8 +20,9 @@ from sparklog.core.producers.producer_state import CorruptSnapshot, taken_over
 from sparklog.core.replication.epoch_history import EarlierHistory, EpochHistory
 from sparklog.core.replication.follower import FetchPosition
 from sparklog.core.replication.leader import Diverging
+from sparklog.core.replication.session_slots import LeanPosition
 from sparklog.model.cluster_facts import Node
-from sparklog.model.errors import CorruptBatch, ErrorCode, WireError
+from sparklog.model.errors import CorruptBatch, ErrorCode, KafkaError, WireError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.loops import CallBroker
 from sparklog.model.parts import read_parts
@@ -28,7 +30,14 @@ from sparklog.model.ports import Guard
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
 from sparklog.records.validate import check_replicated
-from sparklog.wire.messages.data.fetch import FetchPartitionData, FetchRequest, FetchResponse
+from sparklog.wire.messages.data.fetch import (
+    NO_SESSION,
+    OPENING_EPOCH,
+    FetchPartitionData,
+    FetchRequest,
+    FetchResponse,
+)
+from sparklog.wire.messages.data.lean_fetch import LeanFetchRequest, LeanFetchResponse, unpacked_answers
 from sparklog.wire.messages.data.list_offsets import (
     EARLIEST_LOCAL_TIMESTAMP,
     LATEST_TIMESTAMP,
@@ -114,7 +123,7 @@ class Fetcher:
                 yield from self._answer_offset_questions(node, *asking)
             if not followed.wanted:
                 return 0
-            response = yield CallBroker(node, self._request(), self._timeout_ms(), self._lane)
+            take = yield from self._fetch(node)
         except OSError as error:
             self._doubts.on_connection_error(self.leader, node.epoch, error)
             return self._unreachable(str(error))
@@ -122,13 +131,41 @@ class Fetcher:
             return self._unreachable(str(error))
         self._doubts.on_answer(self.leader)
         self._unreachable_backoff_ms = BACKOFF_MIN_MS
-        self._take(response)
+        take()
         return 0
+
+    def _fetch(self, node: Node) -> Generator[CallBroker, Any, Callable[[], None]]:
+        """Ask in the lean form where that is enough, otherwise by Fetch; returns what hands out the reply."""
+        changed = list(self._followed.take_changes())
+        positions = self._session.lean_positions(self._followed.wanted, changed)
+        if positions is not None:
+            try:
+                lean = yield CallBroker(node, self._lean_request(positions), self._timeout_ms(), self._lane)
+            except KafkaError as error:
+                if error.code is not ErrorCode.unsupported_version:
+                    raise
+                self._session.on_lean_refused()
+            else:
+                return partial(self._take_lean, lean)
+        response = yield CallBroker(node, self._request(changed), self._timeout_ms(), self._lane)
+        return partial(self._take, response)
 
     def _look(self) -> None:
         self._followed.look(self._clock.monotonic_ms(), self._config.get_int("replica.fetch.max.bytes"))
 
-    def _request(self) -> FetchRequest:
+    def _lean_request(self, positions: list[LeanPosition]) -> LeanFetchRequest:
+        request = LeanFetchRequest(
+            session_id=NO_SESSION,
+            session_epoch=OPENING_EPOCH,
+            broker_epoch=self._broker_epoch(),
+            max_wait_ms=self._config.get_int("replica.fetch.wait.max.ms"),
+            min_bytes=self._config.get_int("replica.fetch.min.bytes"),
+            max_bytes=self._config.get_int("replica.fetch.response.max.bytes"),
+        )
+        self._session.put_into_lean(request, positions)
+        return request
+
+    def _request(self, changed: Iterable[Key]) -> FetchRequest:
         request = FetchRequest(
             replica_id=self._broker_id,
             replica_epoch=self._broker_epoch(),
@@ -136,19 +173,14 @@ class Fetcher:
             min_bytes=self._config.get_int("replica.fetch.min.bytes"),
             max_bytes=self._config.get_int("replica.fetch.response.max.bytes"),
         )
-        self._session.put_into(request, self._followed.wanted, self._followed.take_changes())
+        self._session.put_into(request, self._followed.wanted, changed)
         return request
 
     def _take(self, response: FetchResponse) -> None:
         self._session.on_response(response)
+        if not self._is_answered(response.error_code):
+            return
         wanted = self._followed.wanted
-        if response.error_code in SESSION_ERRORS:
-            logger.info("leader %d: %s; asking for everything again", self.leader, response.error_code.name)
-            return
-        if response.error_code is not ErrorCode.none:
-            for followed, position, _ in wanted.values():
-                followed.partition.follower_append.on_fetch_error(position.leader_epoch, response.error_code)
-            return
         named: set[Followed] = set()
         for topic in response.responses:
             for data in topic.partitions:
@@ -160,6 +192,47 @@ class Fetcher:
                     # The leader thinks that we know now what it said.
                     self._session.begin_again()
         self._followed.forgive(named)
+
+    def _take_lean(self, response: LeanFetchResponse) -> None:
+        self._session.on_lean_response(response)
+        if response.asks_by_fetch or not self._is_answered(response.error_code):
+            return
+        records = memoryview(read_parts(response.records))
+        try:
+            answers = unpacked_answers(response.answers, len(records))
+        except WireError as error:
+            logger.warning("leader %d sent a fetch reply that is no use: %s", self.leader, error)
+            self._session.begin_again()
+            return
+        named: set[Followed] = set()
+        start = 0
+        for slot, error_code, high_watermark, log_start_offset, size_bytes in answers:
+            batches, start = records[start : start + size_bytes], start + size_bytes
+            key = self._session.key_of(slot)
+            known = None if key is None else self._followed.wanted.get(key)
+            if known is None or known.followed in named:
+                self._session.begin_again()  # the leader means something else by its slots
+                continue
+            named.add(known.followed)
+            data = FetchPartitionData(
+                partition_index=known.question.partition,
+                error_code=error_code,
+                high_watermark=high_watermark,
+                log_start_offset=log_start_offset,
+                records=(batches,) if size_bytes else (),
+            )
+            if not self._take_carefully(known, data):
+                self._session.begin_again()
+        self._followed.forgive(named)
+
+    def _is_answered(self, error: ErrorCode) -> bool:
+        """False after an error of the session, or of the whole fetch, which counts for all partitions."""
+        if error in SESSION_ERRORS:
+            logger.info("leader %d: %s; asking for everything again", self.leader, error.name)
+        elif error is not ErrorCode.none:
+            for followed, position, _ in self._followed.wanted.values():
+                followed.partition.follower_append.on_fetch_error(position.leader_epoch, error)
+        return error is ErrorCode.none
 
     def _take_carefully(self, known: Wanted, data: FetchPartitionData) -> bool:
         """One partition's trouble must not keep the others of this leader from being replicated."""

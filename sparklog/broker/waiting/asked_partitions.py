@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sparklog.broker.partition.answers import ReadRequest
+from sparklog.broker.partition.answers import ReadRequest, ReadResult
+from sparklog.core.replication.session_slots import LeanPosition
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId
 from sparklog.wire.messages.data.fetch import FetchPartition, FetchPartitionData, FetchRequest
@@ -61,6 +62,33 @@ class AskedPartition:
         if asked.current_leader_epoch != self.asked.current_leader_epoch:
             self.sent_high_watermark = -1  # a follower in a new role has forgotten it
         self.asked = asked
+
+    def move(self, position: LeanPosition) -> None:
+        """What a lean fetch says of the partition, whose limit stays."""
+        _, leader_epoch, fetch_offset, last_fetched_epoch, log_start_offset = position
+        self.ask(
+            FetchPartition(
+                partition=self.asked.partition,
+                current_leader_epoch=leader_epoch,
+                fetch_offset=fetch_offset,
+                last_fetched_epoch=last_fetched_epoch,
+                log_start_offset=log_start_offset,
+                partition_max_bytes=self.asked.partition_max_bytes,
+            )
+        )
+
+    def has_lean_news(self, result: ReadResult) -> bool:
+        """As ``has_news``, for the answer to a lean fetch, which has no divergence."""
+        is_taken = result.error is ErrorCode.none
+        is_news = (
+            result.size_bytes > 0
+            or not is_taken
+            or result.high_watermark != self.sent_high_watermark
+            or result.log_start_offset != self.sent_log_start_offset
+        )
+        self.sent_high_watermark = result.high_watermark if is_taken else -1
+        self.sent_log_start_offset = result.log_start_offset
+        return is_news
 
     def has_news(self, data: FetchPartitionData) -> bool:
         """Whether ``data`` must be sent; records it as sent."""

@@ -20,7 +20,7 @@ Failure: FETCH_SESSION_ID_NOT_FOUND for an unknown session, INVALID_FETCH_SESSIO
 FETCH_SESSION_TOPIC_ID_ERROR if a fetch and its session name topics differently (by name or by id).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -28,8 +28,9 @@ from sparklog.broker.ports import Ports
 from sparklog.broker.waiting.asked_partitions import AskedPartition, Key, asked_partitions
 from sparklog.broker.waiting.left_out import LeftOut
 from sparklog.broker.waiting.session_partitions import SessionPartitions
+from sparklog.core.replication.session_slots import LeanPosition, epoch_after
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import NO_TOPIC_ID, TopicId
+from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, TopicId
 from sparklog.model.ports import Guard
 from sparklog.model.time import MonotonicMs
 from sparklog.wire.messages.data.fetch import (
@@ -58,7 +59,8 @@ class FetchSession:
     """The partitions of one fetcher. ``guard`` protects ``epoch`` and ``used_ms``."""
 
     id: int
-    is_follower: bool
+    replica_id: int
+    """The follower's; -1 of a consumer."""
     by_topic_id: bool
     created_ms: MonotonicMs
     guard: Guard
@@ -69,6 +71,10 @@ class FetchSession:
     """The epoch of the next fetch. It grows as a fetch begins, so that its repetition is refused."""
     left_out: LeftOut = field(default_factory=LeftOut)
     """What a consumer leaves out of its fetches; unused in a follower's session."""
+
+    @property
+    def is_follower(self) -> bool:
+        return self.replica_id >= 0
 
     def news(self, answers: Answers) -> list[tuple[AskedPartition, FetchPartitionData]]:
         """The answers that must be sent, which count as sent."""
@@ -111,9 +117,25 @@ class FetchContext:
                 session_id = self.sessions.open(self.request, self.partitions, self.by_topic_id, sent)
             return FetchResponse(session_id=session_id, responses=_by_topic(answers))
         with self.session.guard:
-            if self.session.epoch != _epoch_after(self.request.session_epoch):  # another fetch has begun
+            if self.session.epoch != epoch_after(self.request.session_epoch):  # another fetch has begun
                 return FetchResponse(error_code=ErrorCode.invalid_fetch_session_epoch)
             return FetchResponse(session_id=self.session.id, responses=_by_topic(self.session.news(answers)))
+
+
+@dataclass(slots=True)
+class LeanContext:
+    """The partitions that one lean fetch reads, and its session."""
+
+    session: FetchSession
+    follower: BrokerId
+    follower_epoch: BrokerEpoch
+    epoch: int
+    partitions: list[AskedPartition]
+
+    @property
+    def is_latest(self) -> bool:
+        """Whether no other fetch of the session has begun since. Within the session's guard."""
+        return self.session.epoch == epoch_after(self.epoch)
 
 
 @dataclass(slots=True)
@@ -162,7 +184,7 @@ class FetchSessions:
                 return ErrorCode.invalid_fetch_session_epoch
             if session.by_topic_id != by_topic_id:
                 return ErrorCode.fetch_session_topic_id_error
-            session.epoch = _epoch_after(session.epoch)
+            session.epoch = epoch_after(session.epoch)
             session.used_ms = now_ms = self.ports.clock.monotonic_ms()
             entries = session.partitions.begin(request, now_ms, rest_max_ms)
             wait_max_ms = session.wait_max_ms(request)
@@ -175,6 +197,31 @@ class FetchSessions:
         if is_empty:
             return FetchContext(self, request, [], wait_max_ms)
         return ErrorCode.fetch_session_id_not_found
+
+    def begin_lean(
+        self,
+        session_id: int,
+        epoch: int,
+        follower_epoch: BrokerEpoch,
+        positions: Sequence[LeanPosition],
+        rest_max_ms: int,
+    ) -> LeanContext | ErrorCode:
+        """As ``begin``, for a follower's lean fetch. FETCH_SESSION_TOPIC_ID_ERROR for a slot that the session
+        does not have. After an error the session is as it was.
+        """
+        with self._guard:
+            session = self._sessions.get(session_id)
+        if session is None or not session.is_follower:
+            return ErrorCode.fetch_session_id_not_found
+        with session.guard:
+            if session.epoch != epoch:
+                return ErrorCode.invalid_fetch_session_epoch
+            if not session.partitions.has_slots(positions):
+                return ErrorCode.fetch_session_topic_id_error
+            session.epoch = epoch_after(epoch)
+            session.used_ms = now_ms = self.ports.clock.monotonic_ms()
+            entries = session.partitions.begin_lean(positions, follower_epoch, now_ms, rest_max_ms)
+        return LeanContext(session, BrokerId(session.replica_id), follower_epoch, epoch, entries)
 
     def open(
         self,
@@ -193,7 +240,7 @@ class FetchSessions:
                 return NO_SESSION
             session = FetchSession(
                 id=self._new_id(),
-                is_follower=is_follower,
+                replica_id=request.replica_id,
                 by_topic_id=by_topic_id,
                 created_ms=now_ms,
                 guard=self.ports.new_guard(),
@@ -250,10 +297,6 @@ def _with_records(answers: Answers) -> Iterable[Key]:
 
 def _rank(session: FetchSession) -> tuple[bool, int, int]:
     return session.is_follower, len(session.partitions), session.id
-
-
-def _epoch_after(epoch: int) -> int:
-    return 1 if epoch == _ID_MAX else epoch + 1
 
 
 def _by_topic(answers: Answers) -> list[FetchableTopicResponse]:

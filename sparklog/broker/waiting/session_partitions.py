@@ -17,13 +17,14 @@ reads all partitions every ``rest_max_ms``. That is the time that a fetch waits,
 of the lag at which a follower leaves the ISR, if that is less.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.asked_partitions import AskedPartition, Key, asked_partitions
 from sparklog.core.replication.follower_progress import NEVER
+from sparklog.core.replication.session_slots import LeanPosition, SessionSlots
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, TopicPartition
 from sparklog.model.ports import Guard
@@ -77,6 +78,8 @@ class SessionPartitions:
     ) -> None:
         """``by_token`` is the table of the tokens at rest in all sessions."""
         self._all = {entry.key: entry for entry in entries}
+        self._slots = SessionSlots(self._all)
+        """The slots of all keys of ``_all``."""
         self._awake = dict(self._all)
         """In the order of reading. Every key of ``_all`` is here or in ``_tokens``."""
         self._resting: dict[int, Resting] = {}
@@ -106,16 +109,54 @@ class SessionPartitions:
         """Apply the changes in an incremental fetch; returns the partitions that it reads."""
         with self._guard:
             left = list(self._change(request))
-            is_due = now_ms - self._all_awake_ms >= rest_max_ms
-            # A second fetch while another waits comes from no proper follower: it gets a full answer.
-            if is_due or self._join is not None or request.replica_epoch != self._follower_epoch:
-                left += [self._leave(token) for token in list(self._resting)]
-                self._all_awake_ms = now_ms
-                self._follower_epoch = BrokerEpoch(request.replica_epoch)
-            self._woken.clear()
-            awake = list(self._awake.values())
+            awake = self._begin(left, BrokerEpoch(request.replica_epoch), now_ms, rest_max_ms)
         _forget(left)
         return awake
+
+    def begin_lean(
+        self,
+        positions: Sequence[LeanPosition],
+        follower_epoch: BrokerEpoch,
+        now_ms: MonotonicMs,
+        rest_max_ms: int,
+    ) -> list[AskedPartition]:
+        """As ``begin``, for a lean fetch, whose slots ``has_slots`` of."""
+        left: list[Resting] = []
+        with self._guard:
+            for position in positions:
+                entry = self._all[self._key_of(position.slot)]
+                entry.move(position)
+                if (token := self._tokens.get(entry.key)) is not None:
+                    left.append(self._leave(token))
+            awake = self._begin(left, follower_epoch, now_ms, rest_max_ms)
+        _forget(left)
+        return awake
+
+    def has_slots(self, positions: Iterable[LeanPosition]) -> bool:
+        """Whether the session has a partition in each of these slots."""
+        return all(self._slots.key_of(position.slot) is not None for position in positions)
+
+    def slot_of(self, key: Key) -> int | None:
+        """The slot of a partition; None if it has left the session."""
+        return self._slots.slot_of(key)
+
+    def _key_of(self, slot: int) -> Key:
+        key = self._slots.key_of(slot)
+        assert key is not None, slot
+        return key
+
+    def _begin(
+        self, left: list[Resting], follower_epoch: BrokerEpoch, now_ms: MonotonicMs, rest_max_ms: int
+    ) -> list[AskedPartition]:
+        """The partitions to read now; those that rest no longer are added to ``left``."""
+        is_due = now_ms - self._all_awake_ms >= rest_max_ms
+        # A second fetch while another waits comes from no proper follower: it gets a full answer.
+        if is_due or self._join is not None or follower_epoch != self._follower_epoch:
+            left += [self._leave(token) for token in list(self._resting)]
+            self._all_awake_ms = now_ms
+            self._follower_epoch = follower_epoch
+        self._woken.clear()
+        return list(self._awake.values())
 
     def _change(self, request: FetchRequest) -> Iterable[Resting]:
         """Apply what ``request`` names; yields what no longer rests."""
@@ -123,6 +164,7 @@ class SessionPartitions:
             known = self._all.get(entry.key)
             if known is None:
                 self._all[entry.key] = self._awake[entry.key] = entry
+                self._slots.give(entry.key)
                 continue
             known.ask(entry.asked)
             if (token := self._tokens.get(entry.key)) is not None:
@@ -134,6 +176,7 @@ class SessionPartitions:
                     yield self._leave(token)
                 self._all.pop(key, None)
                 self._awake.pop(key, None)
+                self._slots.forget(key)
 
     def to_the_end(self, key: Key) -> None:
         """Partitions that yielded records are read last by the next fetch."""

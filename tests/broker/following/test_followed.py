@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from sparklog.broker.following.fetcher import SESSION_ERRORS, Fetcher
 from sparklog.broker.following.followed import BACKOFF_MIN_MS
 from sparklog.core.replication.follower import FetchPosition
+from sparklog.core.replication.session_slots import LeanAnswer
 from sparklog.model.cluster_facts import Node
-from sparklog.model.errors import ErrorCode
+from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.wire.messages.data.fetch import (
     FetchableTopicResponse,
@@ -26,6 +27,7 @@ from sparklog.wire.messages.data.fetch import (
     FetchRequest,
     FetchResponse,
 )
+from sparklog.wire.messages.data.lean_fetch import LeanFetchRequest, LeanFetchResponse, packed_answers
 from sparklog.wire.messages.data.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
@@ -221,6 +223,9 @@ class FetcherBesidePlain:
         pause_ms = None
         try:
             self.asked = resume().message
+            if isinstance(self.asked, LeanFetchRequest):  # this leader is of an earlier release
+                unknown = KafkaError(ErrorCode.unsupported_version)
+                self.asked = self.round.throw(unknown).message
         except StopIteration as over:
             self.round, self.asked, pause_ms = None, None, over.value
         if pause_ms is not None and not (self.plain.wanted or self.plain.has_asked):
@@ -386,7 +391,7 @@ def work_of_a_round(idle: int, monkeypatch) -> tuple[int, Counter]:
     busy, *others = [Replica(TopicPartition("quakes", number), world) for number in range(idle + 1)]
     for replica in busy, *others:
         world.fetcher.add(replica)
-    executed = 0
+    executed, forms = 0, Counter()
 
     def count(frame, event, _):
         nonlocal executed
@@ -395,11 +400,15 @@ def work_of_a_round(idle: int, monkeypatch) -> tuple[int, Counter]:
         return count
 
     def answered(conversation) -> None:
-        next(conversation)
+        asked = next(conversation).message
         data = FetchPartitionData(partition_index=0, high_watermark=0)
         topic = FetchableTopicResponse(topic_id=uuid.UUID(int=7), partitions=[data])
+        answer = FetchResponse(session_id=SESSION, responses=[topic])
+        if isinstance(asked, LeanFetchRequest):
+            forms["lean"] += 1
+            answer = LeanFetchResponse(answers=packed_answers([LeanAnswer(0, ErrorCode.none, 0, 0, 0)]))
         with pytest.raises(StopIteration):
-            conversation.send(FetchResponse(session_id=SESSION, responses=[topic]))
+            conversation.send(answer)
 
     for _ in range(2):
         answered(world.fetcher.round())
@@ -411,7 +420,7 @@ def work_of_a_round(idle: int, monkeypatch) -> tuple[int, Counter]:
             answered(world.fetcher.round())
     finally:
         sys.settrace(tracer)
-    assert busy.log_end_offset == 12
+    assert (busy.log_end_offset, forms["lean"]) == (12, 11)
     return executed, Counter(CountedId.uses)
 
 

@@ -32,11 +32,13 @@ def test_clients_are_announced_what_a_broker_of_kafka_3_6_announces():
     assert ours == {key: versions for key, versions in kafka.items() if key not in INTERNAL_VERSIONS}
 
 
-def test_every_api_is_for_clients_or_internal_and_ours_are_for_clients():
+def test_every_api_is_for_clients_or_internal_or_ours():
     assert APIS.keys() == {*API_VERSIONS, *INTERNAL_VERSIONS, *OWN_VERSIONS}
     assert len(APIS) == len(API_VERSIONS) + len(INTERNAL_VERSIONS) + len(OWN_VERSIONS)
     assert {api.family for api in INTERNAL_VERSIONS.values()} == {"control"}
-    assert all(api.is_for_clients and api.family != "control" for api in OWN_VERSIONS.values())
+    assert all(api.family != "control" for api in OWN_VERSIONS.values())
+    (between_brokers,) = (api for api in OWN_VERSIONS.values() if not api.is_for_clients)
+    assert (between_brokers.name, str(*between_brokers.rights)) == ("LeanFetch", "CLUSTER_ACTION on CLUSTER")
 
 
 def test_brokers_may_ask_all_that_clients_may():

@@ -9,6 +9,7 @@ from typing import Any, Final
 from simulation.machines.network import Call, Network, OnFailure, OnResponse
 from simulation.schedule import US_PER_MS, Event, Process
 from sparklog.model.cluster_facts import Node
+from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import (
     Await,
@@ -20,6 +21,7 @@ from sparklog.model.loops import (
     Signal,
     go_on,
 )
+from sparklog.wire.messages.data.lean_fetch import LeanFetchRequest
 
 TURN_US: Final = 50
 """What a turn of a loop takes at least."""
@@ -90,6 +92,10 @@ class _LoopTask:
                 self._after(delay_ms * US_PER_MS, lambda: self._answered(None))
             case Await(signal, timeout_ms):
                 self._await(signal, timeout_ms)
+            case CallBroker(node, LeanFetchRequest()) if not self._tasks.network.has_lean_fetch(node.host):
+                # As a connection that knows it from ApiVersions; nothing is sent.
+                unknown = KafkaError(ErrorCode.unsupported_version, f"{node.host} has no LeanFetch")
+                self._after(0, lambda: self._failed(unknown))
             case CallBroker(node, message, timeout_ms, lane):
                 tasks = self._tasks
                 self._call = tasks.network.call(
@@ -131,5 +137,5 @@ class _LoopTask:
     def _answered(self, outcome: Any) -> None:
         self._take(go_on(self._loop, outcome))
 
-    def _failed(self, error: OSError) -> None:
+    def _failed(self, error: Exception) -> None:
         self._take(go_on(self._loop, error=error))

@@ -4,6 +4,8 @@ As over TCP, what one connection carries arrives in order, once, or not at all: 
 connection with it. Reordering comes from there being several connections, and from requests that still arrive
 after their sender gave up on the connection that carried them. A request can also arrive twice: later,
 over a connection of its own, and its answer is read by nobody, as what is left of a client that tried again.
+Some brokers of a seed are of a release without the lean fetch, and others are taken for such now and then, so
+that followers use both forms.
 Of what producers send a bit may flip on the way, where a CRC covers it: TCP's checksum does not see all.
 As at a real listener, one request of a connection is in progress at a time, and answers leave in order.
 
@@ -32,6 +34,11 @@ from sparklog.wire.versions import KNOWN_VERSIONS
 SIZE_PREFIX_BYTES: Final = 4
 REPEAT_LATE_MS: Final = (1.0, 30.0, 1_500.0)
 """How much later than the first a request that is repeated may come."""
+
+OLD_RELEASES: Final = 0.25
+"""How many brokers do not know the lean fetch."""
+LEAN_REFUSALS: Final = 0.02
+"""How often a connection that is new, or made anew, leads to one that does not know it."""
 
 Serve = Callable[[Exchange], None]
 OnResponse = Callable[[Any], None]
@@ -326,6 +333,9 @@ class Network:
     """How likely a bit flips of a batch on its way to an address."""
     _flip_dice: dict[tuple[str, str], random.Random] = field(default_factory=dict)
     """Not those of the weather: a frame that is damaged takes no other time than without."""
+    _releases: dict[str, random.Random] = field(default_factory=dict)
+    """The dice of each address for the releases that its callers find there."""
+    _old_releases: set[str] = field(default_factory=set)
     _connections: dict[tuple[Process, str, int], Connection] = field(default_factory=dict)
     _correlation: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
     callers: list[str] = field(default_factory=list)
@@ -379,6 +389,17 @@ class Network:
         )
         connection.send(call, frame)
         return call
+
+    def has_lean_fetch(self, address: str) -> bool:
+        """Whether ApiVersions tells a follower that the broker there has it."""
+        draw = self._releases.get(address)
+        if draw is None:
+            draw = self._releases[address] = dice(self.seed, f"release of {address}")
+            if draw.random() < OLD_RELEASES:
+                self._old_releases.add(address)
+        is_known = address not in self._old_releases and draw.random() >= LEAN_REFUSALS
+        self.reach("a follower asked in the lean form" if is_known else "a leader had no lean fetch")
+        return is_known
 
     def tell(self, caller: Process, origin: str, address: str, message: Message) -> None:
         """Send a request that is never answered, such as Produce with acks=0."""

@@ -111,6 +111,7 @@ def _sessions_forget_the_epoch(switch: Switch) -> None:
         return mutated
 
     switch.method(SessionPartitions, "begin", begin)
+    switch.method(SessionPartitions, "begin_lean", begin)
 
 
 def _no_fence_at_the_leader_alone(switch: Switch) -> None:

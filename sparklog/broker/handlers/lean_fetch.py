@@ -1,0 +1,136 @@
+"""LeanFetch: a follower's fetch in a session that it has opened by Fetch, in few bytes.
+
+Positions are read, wait and are answered as those of Fetch are, by the same purgatory and the same session.
+What differs is the form (``wire.messages.data.lean_fetch``): partitions go by slot, and there is neither a
+last stable offset nor a divergence. Where logs part, the follower is asked to come again by Fetch. It does so
+in the same session, which has noted nothing as sent.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from sparklog.broker.call import Call, bounded_timeout_ms
+from sparklog.broker.partition.answers import ReadRequest, ReadResult
+from sparklog.broker.partition.partition import Partition
+from sparklog.broker.waiting.asked_partitions import AskedPartition
+from sparklog.broker.waiting.fetch_purgatory import NOT_READ, FetchLimits, Results, SessionFetch
+from sparklog.broker.waiting.fetch_sessions import LeanContext
+from sparklog.broker.waiting.session_partitions import rest_max_ms
+from sparklog.core.replication.session_slots import LeanAnswer
+from sparklog.model.errors import ErrorCode, WireError
+from sparklog.model.ids import BrokerEpoch, TopicPartition
+from sparklog.model.parts import Part
+from sparklog.wire.messages.data.lean_fetch import (
+    LeanFetchRequest,
+    LeanFetchResponse,
+    packed_answers,
+    unpacked_positions,
+)
+
+logger: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The partitions of one lean fetch: those to read, and those that this broker cannot read, with why."""
+
+    wanted: list[tuple[TopicPartition, Partition, ReadRequest]]
+    entries: dict[TopicPartition, AskedPartition]
+    refused: list[tuple[AskedPartition, ReadResult]]
+
+
+def handle(call: Call, request: LeanFetchRequest) -> None:
+    try:
+        positions = unpacked_positions(request.positions)
+    except WireError as error:
+        logger.warning("a lean fetch from %s is refused: %s", call.context.client_host, error)
+        call.reply(LeanFetchResponse(error_code=ErrorCode.invalid_request))
+        return
+    config = call.broker.config
+    context = call.broker.fetch_sessions.begin_lean(
+        request.session_id,
+        request.session_epoch,
+        BrokerEpoch(request.broker_epoch),
+        positions,
+        rest_max_ms(config.get_int("replica.lag.time.max.ms")),
+    )
+    if isinstance(context, ErrorCode):
+        call.reply(LeanFetchResponse(error_code=context))
+        return
+    in_progress = call.broker.fetches_in_progress
+    token = in_progress.enter(context.follower, call.context.received_ms)
+    try:
+        _fetch(call, request, context, lambda: in_progress.leave(token))
+    except BaseException:
+        in_progress.leave(token)
+        raise
+
+
+def _fetch(call: Call, request: LeanFetchRequest, context: LeanContext, leave: Callable[[], None]) -> None:
+    """Answer now or later; ``leave`` is called when there is an answer."""
+    asked = _find(call, context)
+    limits = FetchLimits(
+        wait_max_ms=0 if asked.refused else bounded_timeout_ms(request.max_wait_ms),
+        bytes_min=request.min_bytes,
+        bytes_max=min(request.max_bytes, call.broker.config.get_int("fetch.max.bytes")),
+    )
+    session = SessionFetch(context.session.partitions, asked.entries)
+
+    def answer(results: Results) -> None:
+        leave()
+        call.carefully(lambda: _answer(call, context, asked, results))
+
+    call.broker.fetches.fetch(asked.wanted, limits, answer, session)
+
+
+def _find(call: Call, context: LeanContext) -> Asked:
+    replicas, metadata = call.broker.replicas, call.broker.metadata
+    asked = Asked([], {}, [])
+    for entry in context.partitions:
+        name, topic_id, number = entry.key
+        known = name or replicas.topic_name(topic_id) or metadata.topic_name(topic_id)
+        if known is None:
+            asked.refused.append((entry, ReadResult(ErrorCode.unknown_topic_id)))
+            continue
+        topic_partition = TopicPartition(known, number)
+        found = call.partition(topic_partition, topic_id)
+        if isinstance(found, ErrorCode):
+            asked.refused.append((entry, ReadResult(found)))
+            continue
+        read = entry.read_request(context.follower, context.follower_epoch)
+        # The partition's own key: it is hashed many times, and knows its hash.
+        asked.wanted.append((found.topic_partition, found, read))
+        asked.entries[found.topic_partition] = entry
+    return asked
+
+
+def _answer(call: Call, context: LeanContext, asked: Asked, results: Results) -> None:
+    if any(result.diverging is not None for result in results.values()):
+        call.reply(LeanFetchResponse(asks_by_fetch=True))
+        return
+    # Partitions that have joined since come after those that were wanted.
+    read = [(asked.entries[topic_partition], result) for topic_partition, result in results.items()]
+    answers: list[LeanAnswer] = []
+    records: list[Part] = []
+    session = context.session
+    with session.guard:
+        if not context.is_latest:
+            call.reply(LeanFetchResponse(error_code=ErrorCode.invalid_fetch_session_epoch))
+            return
+        for entry, result in (*asked.refused, *read):
+            if result is NOT_READ or not entry.has_lean_news(result):
+                continue
+            slot = session.partitions.slot_of(entry.key)
+            assert slot is not None, entry
+            answers.append(
+                LeanAnswer(
+                    slot, result.error, result.high_watermark, result.log_start_offset, result.size_bytes
+                )
+            )
+            if result.size_bytes:
+                records += result.parts
+                session.partitions.to_the_end(entry.key)
+    errors = [one.error_code for one in answers if one.error_code is not ErrorCode.none]
+    call.reply(LeanFetchResponse(answers=packed_answers(answers), records=records), errors=errors)
