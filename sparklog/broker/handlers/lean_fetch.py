@@ -8,15 +8,15 @@ in the same session, which has noted nothing as sent.
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from sparklog.broker.call import Call, bounded_timeout_ms
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.asked_partitions import AskedPartition
-from sparklog.broker.waiting.fetch_purgatory import NOT_READ, FetchLimits, Results, SessionFetch
+from sparklog.broker.waiting.fetch_purgatory import NOT_READ, FetchLimits
 from sparklog.broker.waiting.fetch_sessions import LeanContext
+from sparklog.broker.waiting.lean_wait import LeanAsked
 from sparklog.broker.waiting.session_partitions import rest_max_ms
 from sparklog.core.replication.session_slots import LeanAnswer
 from sparklog.model.errors import ErrorCode, WireError
@@ -32,13 +32,8 @@ from sparklog.wire.messages.data.lean_fetch import (
 logger: Final = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The partitions of one lean fetch: those to read, and those that this broker cannot read, with why."""
-
-    wanted: list[tuple[TopicPartition, Partition, ReadRequest]]
-    entries: dict[TopicPartition, AskedPartition]
-    refused: list[tuple[AskedPartition, ReadResult]]
+Refused = list[tuple[AskedPartition, ReadResult]]
+"""Partitions that this broker cannot read, each with why."""
 
 
 def handle(call: Call, request: LeanFetchRequest) -> None:
@@ -55,6 +50,7 @@ def handle(call: Call, request: LeanFetchRequest) -> None:
         BrokerEpoch(request.broker_epoch),
         positions,
         rest_max_ms(config.get_int("replica.lag.time.max.ms")),
+        call.broker.fetches,
     )
     if isinstance(context, ErrorCode):
         call.reply(LeanFetchResponse(error_code=context))
@@ -70,48 +66,49 @@ def handle(call: Call, request: LeanFetchRequest) -> None:
 
 def _fetch(call: Call, request: LeanFetchRequest, context: LeanContext, leave: Callable[[], None]) -> None:
     """Answer now or later; ``leave`` is called when there is an answer."""
-    asked = _find(call, context)
+    refused: Refused = []
+
+    def answer(asked: LeanAsked) -> None:
+        leave()
+        call.carefully(lambda: _answer(call, context, refused, asked))
+
+    wanted, entries = _find(call, context, refused)
     limits = FetchLimits(
-        wait_max_ms=0 if asked.refused else bounded_timeout_ms(request.max_wait_ms),
+        wait_max_ms=0 if refused else bounded_timeout_ms(request.max_wait_ms),
         bytes_min=request.min_bytes,
         bytes_max=min(request.max_bytes, call.broker.config.get_int("fetch.max.bytes")),
     )
-    session = SessionFetch(context.session.partitions, asked.entries)
-
-    def answer(results: Results) -> None:
-        leave()
-        call.carefully(lambda: _answer(call, context, asked, results))
-
-    call.broker.fetches.fetch(asked.wanted, limits, answer, session)
+    context.wait.fetch(LeanAsked(wanted, entries, limits, answer))
 
 
-def _find(call: Call, context: LeanContext) -> Asked:
-    replicas, metadata = call.broker.replicas, call.broker.metadata
-    asked = Asked([], {}, [])
+def _find(
+    call: Call, context: LeanContext, refused: Refused
+) -> tuple[list[tuple[TopicPartition, Partition, ReadRequest]], list[AskedPartition]]:
+    """What to read, and the session's partitions of that; others are added to ``refused``."""
+    broker = call.broker
+    wanted, entries = [], []
     for entry in context.partitions:
         name, topic_id, number = entry.key
-        known = name or replicas.topic_name(topic_id) or metadata.topic_name(topic_id)
+        known = name or broker.replicas.topic_name(topic_id) or broker.metadata.topic_name(topic_id)
         if known is None:
-            asked.refused.append((entry, ReadResult(ErrorCode.unknown_topic_id)))
+            refused.append((entry, ReadResult(ErrorCode.unknown_topic_id)))
             continue
-        topic_partition = TopicPartition(known, number)
-        found = call.partition(topic_partition, topic_id)
+        found = call.partition(TopicPartition(known, number), topic_id)
         if isinstance(found, ErrorCode):
-            asked.refused.append((entry, ReadResult(found)))
+            refused.append((entry, ReadResult(found)))
             continue
         read = entry.read_request(context.follower, context.follower_epoch)
-        # The partition's own key: it is hashed many times, and knows its hash.
-        asked.wanted.append((found.topic_partition, found, read))
-        asked.entries[found.topic_partition] = entry
-    return asked
+        wanted.append((found.topic_partition, found, read))
+        entries.append(entry)
+    return wanted, entries
 
 
-def _answer(call: Call, context: LeanContext, asked: Asked, results: Results) -> None:
+def _answer(call: Call, context: LeanContext, refused: Refused, asked: LeanAsked) -> None:
+    results = asked.results
     if any(result.diverging is not None for result in results.values()):
         call.reply(LeanFetchResponse(asks_by_fetch=True))
         return
-    # Partitions that have joined since come after those that were wanted.
-    read = [(asked.entries[topic_partition], result) for topic_partition, result in results.items()]
+    read = [(entry, results[wanted[0]]) for entry, wanted in zip(asked.entries, asked.wanted, strict=True)]
     answers: list[LeanAnswer] = []
     records: list[Part] = []
     session = context.session
@@ -119,7 +116,7 @@ def _answer(call: Call, context: LeanContext, asked: Asked, results: Results) ->
         if not context.is_latest:
             call.reply(LeanFetchResponse(error_code=ErrorCode.invalid_fetch_session_epoch))
             return
-        for entry, result in (*asked.refused, *read):
+        for entry, result in (*refused, *read):
             if result is NOT_READ or not entry.has_lean_news(result):
                 continue
             slot = session.partitions.slot_of(entry.key)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
+from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.session_slots import LeanPosition
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId
@@ -23,6 +24,9 @@ class AskedPartition:
     sent_log_start_offset: int = -1
     read: ReadRequest | None = None
     """``asked`` as a request to the partition; None after ``asked`` has changed."""
+    token: int = 0
+    waits_in: Partition | None = None
+    """The place of the session's lean fetches (``lean_wait``): their last token, and who has it."""
 
     def read_request(
         self,

@@ -15,6 +15,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
 from sparklog.broker.partition.answers import HistoryFound, HistoryRead, HistoryTime, ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
@@ -28,8 +29,7 @@ from sparklog.model.ids import TopicPartition
 from sparklog.model.ports import Cancellable, Guard
 
 
-@dataclass(frozen=True, slots=True)
-class FetchLimits:
+class FetchLimits(NamedTuple):
     """``wait_max_ms`` 0 answers at once; ``bytes_max`` is for the whole reply."""
 
     wait_max_ms: int
@@ -78,6 +78,25 @@ class FetchWait:
         return self.answered
 
 
+class Limited(Protocol):
+    """A request that waits, as far as it is read again."""
+
+    @property
+    def wanted(self) -> list[tuple[TopicPartition, Partition, ReadRequest]]: ...
+
+    @property
+    def limits(self) -> FetchLimits: ...
+
+    @property
+    def results(self) -> Results: ...
+
+
+class Wakes(Protocol):
+    """What waits under tokens of its own (``lean_wait``)."""
+
+    def wake(self, token: int) -> None: ...
+
+
 class FetchPurgatory:
     """Fetch requests, by the tokens that their partitions know."""
 
@@ -88,10 +107,12 @@ class FetchPurgatory:
         the tokens of partitions at rest.
         """
         self._at_rest = at_rest
-        self._ports = ports
+        self.ports = ports
         self._tokens = itertools.count(1)
         self._waits: dict[int, FetchWait] = {}
-        self._throttle = throttle
+        self.lean: dict[int, Wakes] = {}
+        """The waits of lean fetches, by the tokens that they have in partitions; a wake-up takes one out."""
+        self.throttle = throttle
         self.history: HistoryFetches | None = None
         """Reads of the remote store; None at a broker without one."""
 
@@ -102,16 +123,16 @@ class FetchPurgatory:
         self, wanted: Wanted, limits: FetchLimits, answer: Answer, session: SessionFetch | None = None
     ) -> None:
         """Answer at once, as soon as there is enough, or after ``limits.wait_max_ms``."""
-        results = read_all(wanted, limits.bytes_max, self._throttle.allowance(), is_retry=False)
+        results = read_all(wanted, limits.bytes_max, self.throttle.allowance(), is_retry=False)
         if self._ask_history(wanted, limits, results, answer):
             return
         can_wait = bool(wanted) or (session is not None and session.partitions.has_resting())
         if limits.wait_max_ms <= 0 or not can_wait or is_enough(results, limits.bytes_min):
-            self._throttle.count(wanted, results)
+            self.throttle.count(wanted, results)
             answer(results)
             return
-        wait = FetchWait(self._ports.new_guard(), list(wanted), limits, answer, results, session=session)
-        wait.timer = self._ports.timer.after(limits.wait_max_ms, lambda: self._time_out(wait))
+        wait = FetchWait(self.ports.new_guard(), list(wanted), limits, answer, results, session=session)
+        wait.timer = self.ports.timer.after(limits.wait_max_ms, lambda: self._time_out(wait))
         self._park(wait)
 
     def find(
@@ -135,24 +156,29 @@ class FetchPurgatory:
             return False
 
         def answer_with(arrived: Mapping[int, HistoryRead]) -> None:
-            allowance = self._throttle.allowance()
+            allowance = self.throttle.allowance()
             results = read_all(wanted, limits.bytes_max, allowance, is_retry=True, arrived=arrived)
-            self._throttle.count(wanted, results)
+            self.throttle.count(wanted, results)
             holes = [nth for nth, read in arrived.items() if is_hole(wanted[nth][2], read)]
             if holes and not is_enough(results, 1):
                 # The disk has nothing after the hole yet. Without a pause the client would repeat at once.
-                self._ports.timer.after(limits.wait_max_ms, lambda: answer(results))
+                self.ports.timer.after(limits.wait_max_ms, lambda: answer(results))
             else:
                 answer(results)
 
         history.ask(ranges, answer_with)
         return True
 
+    def new_token(self) -> int:
+        return next(self._tokens)
+
     def wake(self, token: int) -> None:
         """The partition with ``token`` has changed."""
         wait = self._waits.pop(token, None)
         if wait is not None and not wait.answered:
             self._look_again(wait, wait.tokens.pop(token))
+        elif (lean := self.lean.pop(token, None)) is not None:
+            lean.wake(token)
         elif (partitions := self._at_rest.get(token)) is not None:
             partitions.wake(token)
 
@@ -160,7 +186,7 @@ class FetchPurgatory:
         _, partition, request = wait.wanted[index]
         # The end is taken before the read, because later changes must wake this fetch again.
         end = partition.log_end_offset if request.follower is not None else partition.high_watermark
-        read_again(wait, index, self._throttle.allowance())
+        read_again(wait, index, self.throttle.allowance())
         if is_enough(wait.results, wait.limits.bytes_min):
             self._answer(wait)
         else:
@@ -200,7 +226,7 @@ class FetchPurgatory:
         if (session := wait.session) is not None:
             for resting in session.partitions.wake_all():
                 _add(wait, session, resting)
-        allowance = self._throttle.allowance()
+        allowance = self.throttle.allowance()
         wait.results |= read_all(list(wait.wanted), wait.limits.bytes_max, allowance, is_retry=True)
         self._answer(wait)
 
@@ -220,7 +246,7 @@ class FetchPurgatory:
             self._waits.pop(token, None)
             partition = wait.wanted[index][1]
             partition.reads.forget(token)
-        self._throttle.count(wait.wanted, wait.results)
+        self.throttle.count(wait.wanted, wait.results)
         wait.answer(wait.results)
 
     def _leave_at_rest(self, wait: FetchWait, token: int, index: int) -> bool:
@@ -302,7 +328,7 @@ def read_one(
     return result
 
 
-def read_again(wait: FetchWait, woken: int, allowance: Allowance | None) -> None:
+def read_again(wait: Limited, woken: int, allowance: Allowance | None) -> None:
     """Read the partition that woke the fetch, and every other that has changed since it was read, because
     that one's bytes need not wait for another fetch.
     """

@@ -26,6 +26,8 @@ from typing import Final
 
 from sparklog.broker.ports import Ports
 from sparklog.broker.waiting.asked_partitions import AskedPartition, Key, asked_partitions
+from sparklog.broker.waiting.fetch_purgatory import FetchPurgatory
+from sparklog.broker.waiting.lean_wait import LeanWait
 from sparklog.broker.waiting.left_out import LeftOut
 from sparklog.broker.waiting.session_partitions import SessionPartitions
 from sparklog.core.replication.session_slots import LeanPosition, epoch_after
@@ -71,6 +73,8 @@ class FetchSession:
     """The epoch of the next fetch. It grows as a fetch begins, so that its repetition is refused."""
     left_out: LeftOut = field(default_factory=LeftOut)
     """What a consumer leaves out of its fetches; unused in a follower's session."""
+    lean_wait: LeanWait | None = None
+    """That of its lean fetches, from the first one on."""
 
     @property
     def is_follower(self) -> bool:
@@ -131,6 +135,7 @@ class LeanContext:
     follower_epoch: BrokerEpoch
     epoch: int
     partitions: list[AskedPartition]
+    wait: LeanWait
 
     @property
     def is_latest(self) -> bool:
@@ -205,6 +210,7 @@ class FetchSessions:
         follower_epoch: BrokerEpoch,
         positions: Sequence[LeanPosition],
         rest_max_ms: int,
+        purgatory: FetchPurgatory,
     ) -> LeanContext | ErrorCode:
         """As ``begin``, for a follower's lean fetch. FETCH_SESSION_TOPIC_ID_ERROR for a slot that the session
         does not have. After an error the session is as it was.
@@ -221,7 +227,11 @@ class FetchSessions:
             session.epoch = epoch_after(epoch)
             session.used_ms = now_ms = self.ports.clock.monotonic_ms()
             entries = session.partitions.begin_lean(positions, follower_epoch, now_ms, rest_max_ms)
-        return LeanContext(session, BrokerId(session.replica_id), follower_epoch, epoch, entries)
+            wait = session.lean_wait
+            if wait is None:
+                wait = LeanWait(purgatory, session.partitions, self.ports.new_guard())
+                session.lean_wait = wait
+        return LeanContext(session, BrokerId(session.replica_id), follower_epoch, epoch, entries, wait)
 
     def open(
         self,

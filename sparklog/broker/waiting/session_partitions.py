@@ -95,7 +95,9 @@ class SessionPartitions:
         self._all_awake_ms = NEVER
         """When a fetch last read all partitions."""
         self._follower_epoch = BrokerEpoch(-1)
-        self._is_ended = False
+        self.is_ended = False
+        self.drop: Callable[[AskedPartition], None] = _nothing_waits
+        """Takes back what lean fetches have placed in a partition that leaves the session."""
 
     def __len__(self) -> int:
         return len(self._all)
@@ -107,10 +109,13 @@ class SessionPartitions:
 
     def begin(self, request: FetchRequest, now_ms: MonotonicMs, rest_max_ms: int) -> list[AskedPartition]:
         """Apply the changes in an incremental fetch; returns the partitions that it reads."""
+        gone: list[AskedPartition] = []
         with self._guard:
-            left = list(self._change(request))
+            left = list(self._change(request, gone))
             awake = self._begin(left, BrokerEpoch(request.replica_epoch), now_ms, rest_max_ms)
         _forget(left)
+        for entry in gone:
+            self.drop(entry)
         return awake
 
     def begin_lean(
@@ -158,8 +163,8 @@ class SessionPartitions:
         self._woken.clear()
         return list(self._awake.values())
 
-    def _change(self, request: FetchRequest) -> Iterable[Resting]:
-        """Apply what ``request`` names; yields what no longer rests."""
+    def _change(self, request: FetchRequest, gone: list[AskedPartition]) -> Iterable[Resting]:
+        """Apply what ``request`` names; yields what no longer rests. What it forgets is added to ``gone``."""
         for entry in asked_partitions(request):
             known = self._all.get(entry.key)
             if known is None:
@@ -174,7 +179,8 @@ class SessionPartitions:
                 key = topic.topic, topic.topic_id, partition
                 if (token := self._tokens.get(key)) is not None:
                     yield self._leave(token)
-                self._all.pop(key, None)
+                if (known := self._all.pop(key, None)) is not None:
+                    gone.append(known)
                 self._awake.pop(key, None)
                 self._slots.forget(key)
 
@@ -208,7 +214,7 @@ class SessionPartitions:
         entry = resting.entry
         with self._guard:
             # The entry or its request is another one if a later fetch has named the partition since.
-            if self._is_ended or self._awake.get(entry.key) is not entry or entry.read is not resting.request:
+            if self.is_ended or self._awake.get(entry.key) is not entry or entry.read is not resting.request:
                 return False
             del self._awake[entry.key]
             self._resting[resting.token] = resting
@@ -237,9 +243,12 @@ class SessionPartitions:
     def end(self) -> None:
         """The session is over."""
         with self._guard:
-            self._is_ended = True
+            self.is_ended = True
             left = [self._leave(token) for token in list(self._resting)]
+            gone = list(self._all.values())
         _forget(left)
+        for entry in gone:
+            self.drop(entry)
 
     def _leave(self, token: int) -> Resting:
         resting = self._resting.pop(token)
@@ -247,6 +256,10 @@ class SessionPartitions:
         del self._tokens[resting.entry.key]
         self._awake[resting.entry.key] = resting.entry
         return resting
+
+
+def _nothing_waits(entry: AskedPartition) -> None:
+    """No lean fetch has placed a token."""
 
 
 def _forget(left: Iterable[Resting]) -> None:

@@ -37,6 +37,8 @@ HANDLERS = {
     LeanFetchRequest: lean_fetch.handle,
     ListOffsetsRequest: list_offsets.handle,
 }
+WAIT_MS = 500
+"""The longest wait of a fetch."""
 LIMITS = (
     {},
     {"replica.fetch.max.bytes": "100", "replica.fetch.response.max.bytes": "250"},
@@ -146,7 +148,8 @@ class Round:
     def finish(self, *, is_lost: bool = False) -> None:
         """Let the answers come, by the timer where nothing else woke them; or lose the last one."""
         while not self.is_over:
-            if not self.answers:
+            while not self.answers:
+                self.leader.clock.now_ms += WAIT_MS
                 self.leader.timer.fire()
             (answer,) = self.answers
             if is_lost:
