@@ -312,5 +312,5 @@ def draw_event(dice: random.Random, partitions: int):
     if draw < 0.93:
         error = dice.choice((ErrorCode.none, ErrorCode.none, ErrorCode.ineligible_replica))
         return lambda cluster: cluster.answer_proposals(error)
-    ms = dice.choice((0, 5, 30, 600, 20_000))
+    ms = dice.choice((0, 5, 30, 600, 40_000))
     return lambda cluster: cluster.pass_time(ms)

@@ -16,6 +16,7 @@ from simulation.mutants.histories import HISTORIES
 from simulation.mutants.identities import IDENTITIES
 from simulation.mutants.isr import ISR
 from simulation.mutants.leader import LEADER
+from simulation.mutants.lean_fetch import LEAN_FETCH
 from simulation.mutants.life import LIFE
 from simulation.mutants.mutant import Mutant
 from simulation.mutants.proposals import PROPOSALS
@@ -30,6 +31,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *LEADER,
     *ISR,
     *FOLLOWER,
+    *LEAN_FETCH,
     *EPOCHS,
     *FAILOVER,
     *BROKER,
