@@ -7,6 +7,7 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.network.dialing.connection import Connection
 from sparklog.wire.messages.data.fetch import FetchPartition, FetchRequest, FetchTopic
+from sparklog.wire.messages.data.lean_fetch import LeanFetchRequest
 from sparklog.wire.messages.data.list_offsets import (
     LATEST_TIMESTAMP,
     ListOffsetsPartition,
@@ -140,6 +141,46 @@ class ReplicatedPartition:
         partition = self.cluster.brokers[self.follower].body.replicas.get(self.place)
         until(lambda: partition.high_watermark == 2)
         assert self.cluster.brokers[self.leader].body.replicas.get(self.place).is_in_sync(self.follower)
+
+
+class SessionOfAFollower(ReplicatedPartition):
+    """The owner is a follower, and has a session in its second epoch, which fetches in the lean form."""
+
+    def __init__(self, cluster, wire):
+        super().__init__(cluster, wire)
+        self.broker_epoch = cluster.brokers[self.follower].node.epoch
+        self.consumers = self.opened()
+        self.session = self.opened(replica_id=self.follower, replica_epoch=self.broker_epoch)
+        assert self.lean(self.session, 1) is NONE
+
+    def opened(self, **replica):
+        topic = self.cluster.client.metadata([self.place.topic]).topics[self.place.topic]
+        request = fetched(self.place, offset=1, session_epoch=0, **replica)
+        request.topics[0].topic_id = topic.topic_id
+        answer = self.wire.call(self.leader, request)
+        assert answer.session_id > 0
+        return answer.session_id
+
+    def lean(self, session_id, epoch):
+        request = LeanFetchRequest(
+            session_id=session_id, session_epoch=epoch, broker_epoch=self.broker_epoch, max_wait_ms=0
+        )
+        return self.wire.call(self.leader, request).error_code
+
+    def lean_fetch(self, claim):
+        return self.lean(
+            *{
+                "a session that was never given": (NEVER_GIVEN, 1),
+                "a session of a consumer": (self.consumers, 1),
+                "an epoch that was never given": (self.session, 9),
+                "an old epoch": (self.session, 1),
+                "the owner as a whole": (self.session, 2),
+            }[claim]
+        )
+
+    def goes_on(self):
+        super().goes_on()
+        assert self.lean(self.session, 2) is NONE
 
 
 class MovedPartition:

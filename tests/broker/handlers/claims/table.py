@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from sparklog.wire.messages.data.fetch import FetchRequest
 from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest
+from sparklog.wire.messages.data.lean_fetch import LeanFetchRequest
 from sparklog.wire.messages.data.list_offsets import ListOffsetsRequest
 from sparklog.wire.messages.data.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from sparklog.wire.messages.data.produce import ProduceRequest
@@ -24,7 +25,12 @@ from sparklog.wire.messages.transactions.write_txn_markers import WriteTxnMarker
 from sparklog.wire.messages.writes.describe_visibility import DescribeVisibilityRequest
 from sparklog.wire.messages.writes.end_write import EndWriteRequest
 from sparklog.wire.messages.writes.open_write import OpenWriteRequest
-from tests.broker.handlers.claims.of_fetchers import MovedPartition, OpenSession, ReplicatedPartition
+from tests.broker.handlers.claims.of_fetchers import (
+    MovedPartition,
+    OpenSession,
+    ReplicatedPartition,
+    SessionOfAFollower,
+)
 from tests.broker.handlers.claims.of_groups import LivingMember, StaticMember
 from tests.broker.handlers.claims.of_tokens import NoToken
 from tests.broker.handlers.claims.of_transactions import OpenTransaction
@@ -213,6 +219,18 @@ TABLE: Final = (
         "fetch_as_replica",
         {"a replica that was never given": "not_leader_or_follower", "an old epoch": "stale_broker_epoch"},
         {"the owner as a whole": _REPLICA},
+    ),
+    Row(
+        LeanFetchRequest,
+        SessionOfAFollower,
+        "lean_fetch",
+        {
+            "a session that was never given": "fetch_session_id_not_found",
+            "a session of a consumer": "fetch_session_id_not_found",
+            "an epoch that was never given": "invalid_fetch_session_epoch",
+            "an old epoch": "invalid_fetch_session_epoch",
+        },
+        {"the owner as a whole": _SESSION},
     ),
     Row(
         ListOffsetsRequest,
