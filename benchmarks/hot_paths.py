@@ -43,7 +43,7 @@ def works() -> Work:
     produced = codec.encode_request(request, 9, 1, "c")[4:]
     found: Work = {
         "check a produced batch of 16": lambda: check_produced(
-            batch, max_batch_bytes=1 << 20, allow_arrow=False
+            batch, max_batch_bytes=1 << 20, payload_kinds=()
         ),
         "read an envelope": lambda: parse_header(batch),
         "decode a produce request": lambda: codec.decode_request(produced),

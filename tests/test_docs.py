@@ -53,7 +53,7 @@ CONTENTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
     ),
     "Reference": (6_200, ("docs/spark.md", "docs/types.md", "docs/format/wire.md")),
     "Formats": (
-        6_000,
+        6_300,
         (
             "docs/format/log-directory.md",
             "docs/format/batch.md",

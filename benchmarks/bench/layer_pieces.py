@@ -23,7 +23,9 @@ from sparklog.model.ids import TopicPartition
 from sparklog.network.clock import SystemClock
 from sparklog.network.streams.inbound import FrameReceiver
 from sparklog.records.decoding import read_columns
-from sparklog.records.envelope import Bytes, Compression, set_producer, split, stamp
+from sparklog.records.envelope import Bytes, Compression, split, stamp
+from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
+from sparklog.records.restamp import set_producer
 from sparklog.records.validate import Accepted, check_produced
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
@@ -182,7 +184,7 @@ def _in_frame(batch: bytes) -> memoryview:
 
 def _check(batch: Bytes) -> None:
     """As the leader checks what a client sent; a follower checks the CRC alone."""
-    checked = check_produced(batch, max_batch_bytes=BATCH_BYTES_MAX, allow_arrow=True)
+    checked = check_produced(batch, max_batch_bytes=BATCH_BYTES_MAX, payload_kinds=SUPPORTED_PAYLOADS)
     if not isinstance(checked, Accepted):
         raise RuntimeError(f"a batch of the benchmark was refused: {checked}")
 

@@ -20,6 +20,7 @@ from sparklog.broker.replicas.controller_fence import ControllerFence
 from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.broker.replicas.refusals import Refusals
 from sparklog.broker.replicas.roles import Roles
+from sparklog.broker.to_controller.column_loads import ColumnLoads
 from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.broker.to_controller.report_copy import ReportCopy
 from sparklog.broker.to_controller.schema_cache import Schemas
@@ -50,6 +51,7 @@ class BrokerContext:
     departed_brokers: DepartedBrokers
     schemas: Schemas
     report: ReportCopy
+    columns: ColumnLoads
     clock: Clock
     settings: CurrentSettings
     replicas: PartitionTable

@@ -16,12 +16,12 @@ from sparklog.client.calls.bootstrap import Endpoint
 from sparklog.client.calls.connections import BrokerConnection, PendingReply
 from sparklog.client.calls.retry import BACKOFF_MAX_MS, BACKOFF_MS, Deadline
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.errors import ClusterUnavailable, OffsetOutOfRange
+from sparklog.client.errors import ClusterUnavailable, OffsetOutOfRange, unreadable
 from sparklog.client.fetched import FetchTerms, answers_of, fetch_request, fetched_of
 from sparklog.client.isolation import IsolationLevel
 from sparklog.client.metadata.cluster_metadata import KnownLeader
 from sparklog.client.offsets import log_ends
-from sparklog.model.errors import ErrorCode, KafkaError
+from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.wire.messages.data.fetch import FetchPartitionData
 
@@ -217,7 +217,7 @@ class Consumer:
             return []
         if code is not ErrorCode.none:
             if not code.retriable:
-                raise KafkaError(code, f"{topic_partition} at {self._cluster.bootstrap_servers}")
+                raise unreadable(topic_partition, code, self._cluster.bootstrap_servers)
             self._note(topic_partition, code)
             return []
         self._give_up.pop(topic_partition, None)

@@ -50,6 +50,14 @@ class OffsetOutOfRange(KafkaError):  # noqa: N818 (Kafka's word)
         self.log_end_offset = log_end_offset
 
 
+def unreadable(topic_partition: TopicPartition, code: ErrorCode, bootstrap_servers: str) -> KafkaError:
+    """The error of a fetch that no retry mends."""
+    words = f"{topic_partition} at {bootstrap_servers}"
+    if code is ErrorCode.unsupported_for_message_format:
+        words += " is typed: this release reads its rows with Spark, as columns, and not as records"
+    return KafkaError(code, words)
+
+
 class TopicRecreated(KafkaError):  # noqa: N818 (a state, not a mistake)
     """The topic was deleted and created again since its offsets were chosen: they mean nothing now."""
 

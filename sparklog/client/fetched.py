@@ -1,9 +1,9 @@
 """The batches of one partition in a fetch's answer, and their rows as columns.
 
-PURE. Rows are in ROW_SCHEMA, whatever payload the batch has. A batch may begin before the fetch offset or end
-after the wanted range: rows outside are cut. Control batches take offsets but have no rows. A read-committed
-reader gets no rows of aborted transactions: the response names their producers and first offsets, and each
-ends at its transaction marker, later in the log.
+PURE. Rows are in ROW_SCHEMA, whatever payload the batch has; those of a typed topic are as the reader wants
+them. A batch may begin before the fetch offset or end after the wanted range: rows outside are cut. Control
+batches take offsets but have no rows. A read-committed reader gets no rows of aborted transactions: the
+response names their producers and first offsets, and each ends at its transaction marker, later in the log.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +22,7 @@ from sparklog.records.control import end_of_transaction
 from sparklog.records.decoding import read_columns
 from sparklog.records.envelope import BatchHeader, Bytes, crc_matches, split
 from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
+from sparklog.records.typed_decoding import OFFSET, TypedReading
 from sparklog.wire.messages.data.fetch import (
     AbortedTransaction,
     FetchPartition,
@@ -44,6 +45,8 @@ class FetchTerms:
     """The reader's rack; the leader may then name a closer replica (KIP-392)."""
     with_aborted: bool = False
     """Whether the aborted transactions are asked for up to the high watermark."""
+    payload_kinds: tuple[int, ...] = SUPPORTED_PAYLOADS
+    """``ALL_PAYLOADS`` of a reader that knows the topic's columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class Fetched:
     batches: Sequence[tuple[int, BatchHeader]]
     aborted: Sequence[AbortedTransaction] = ()
     cut: PartitionCut | None = None
+    typed: TypedReading | None = None
+    """What the reader of a typed topic wants; None for ROW_SCHEMA."""
 
     @property
     def next_offset(self) -> int:
@@ -72,8 +77,10 @@ class Fetched:
 
     def rows(self, end_offset: int | None = None) -> Iterator[pa.RecordBatch]:
         """The rows from the fetch offset up to ``end_offset`` (exclusive); small batches are joined."""
-        for together in read_columns(self.records, self.visible(end_offset)):
-            rows = _cut(together, self.fetch_offset, end_offset)
+        read = read_columns if self.typed is None else self.typed.read
+        offset_name = "offset" if self.typed is None else OFFSET
+        for together in read(self.records, self.visible(end_offset)):
+            rows = _cut(together, offset_name, self.fetch_offset, end_offset)
             if rows.num_rows:
                 yield rows
 
@@ -120,8 +127,8 @@ def _is_abort(batch: memoryview, header: BatchHeader) -> bool:
     return end is not None and not end.is_commit
 
 
-def _cut(rows: pa.RecordBatch, start_offset: int, end_offset: int | None) -> pa.RecordBatch:
-    offsets = values_of(rows.column("offset"))
+def _cut(rows: pa.RecordBatch, offset_name: str, start_offset: int, end_offset: int | None) -> pa.RecordBatch:
+    offsets = values_of(rows.column(offset_name))
     first = int(np.searchsorted(offsets, start_offset))
     last = len(offsets) if end_offset is None else int(np.searchsorted(offsets, end_offset))
     return rows if last - first == rows.num_rows else rows.slice(first, max(0, last - first))
@@ -150,7 +157,7 @@ def fetch_request(
         isolation_level=terms.isolation_level,
         topics=list(topics.values()),
         rack_id=terms.rack_id,
-        payload_kinds=SUPPORTED_PAYLOADS,
+        payload_kinds=terms.payload_kinds,
         with_aborted=1 if terms.with_aborted else -1,
     )
 
@@ -180,11 +187,12 @@ def fetched_of(
     fetch_offset: int,
     answer: FetchPartitionData,
     cut: PartitionCut | None = None,
+    typed: TypedReading | None = None,
 ) -> Fetched:
     """The batches of an answer without an error."""
     records = _contiguous(answer.records)
     return Fetched(
-        topic_partition, fetch_offset, records, split(records), answer.aborted_transactions or (), cut
+        topic_partition, fetch_offset, records, split(records), answer.aborted_transactions or (), cut, typed
     )
 
 

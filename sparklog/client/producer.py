@@ -26,7 +26,8 @@ from sparklog.client.producing.produce_router import ProduceRouter
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import ACKS, ACKS_ALL
-from sparklog.records.envelope import SEQUENCE_MODULUS, BatchHeader, parse_header, set_producer
+from sparklog.records.envelope import SEQUENCE_MODULUS, BatchHeader, parse_header
+from sparklog.records.restamp import set_producer
 from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 __all__ = ["BatchProducer", "Delivered", "Transaction"]

@@ -20,7 +20,7 @@ from sparklog.client.calls.bootstrap import Endpoint
 from sparklog.client.calls.connections import BrokerConnection, PendingReply
 from sparklog.client.calls.retry import Backoff, Deadline
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.errors import OffsetOutOfRange, RangeNotReadable, TopicRecreated
+from sparklog.client.errors import OffsetOutOfRange, RangeNotReadable, TopicRecreated, unreadable
 from sparklog.client.fetched import Fetched, FetchTerms, answers_of, fetch_request, fetched_of
 from sparklog.client.isolation import IsolationLevel
 from sparklog.client.metadata.cluster_metadata import KnownLeader
@@ -28,6 +28,8 @@ from sparklog.client.offsets import log_ends
 from sparklog.client.transactions.cut import PartitionCut
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicPartition
+from sparklog.records.payload_kinds import ALL_PAYLOADS, SUPPORTED_PAYLOADS
+from sparklog.records.typed_decoding import TypedReading
 from sparklog.wire.messages.data.fetch import FetchPartitionData
 
 OnGap = Callable[[int, int], None]
@@ -51,8 +53,10 @@ def read_range(
     cut: PartitionCut | None = None,
     on_gap: OnGap | None = None,
     timeout_ms: int = 120_000,
+    typed: TypedReading | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The records of a partition with offsets in ``[start_offset, end_offset)``, in order, in ROW_SCHEMA.
+    """The records of a partition with offsets in ``[start_offset, end_offset)``, in order, in ROW_SCHEMA, or
+    those of a typed topic as ``typed.schema``.
 
     With a ``cut`` they are those that it shows, whatever the isolation level.
 
@@ -60,7 +64,7 @@ def read_range(
     long the reader waits without progress. Close the iterator if you leave it early.
     """
     reader = _RangeReader(
-        cluster, topic_partition, start_offset, end_offset, max_bytes, isolation_level, topic_id, cut
+        cluster, topic_partition, start_offset, end_offset, max_bytes, isolation_level, topic_id, cut, typed
     )
     try:
         while reader.position < end_offset:
@@ -86,15 +90,22 @@ class _RangeReader:
         isolation_level: IsolationLevel,
         topic_id: uuid.UUID | None,
         cut: PartitionCut | None,
+        typed: TypedReading | None,
     ) -> None:
         self.position = start_offset
         self._cluster = cluster
         self._topic_partition = topic_partition
         self._end_offset = end_offset
         self._cut = cut
+        self._typed = typed
         self._isolation_level = isolation_level if cut is None else IsolationLevel.READ_UNCOMMITTED
         self._terms = FetchTerms(
-            MAX_WAIT_MS, max_bytes, max_bytes, self._isolation_level, with_aborted=cut is not None
+            MAX_WAIT_MS,
+            max_bytes,
+            max_bytes,
+            self._isolation_level,
+            with_aborted=cut is not None,
+            payload_kinds=SUPPORTED_PAYLOADS if typed is None else ALL_PAYLOADS,
         )
         self._rack_terms = replace(self._terms, rack_id=cluster.client_rack)
         self._closest: BrokerId | None = None
@@ -114,7 +125,7 @@ class _RangeReader:
         backoff = self._cluster.backoff(deadline)
         while True:
             answer = self._answer(deadline, backoff)
-            fetched = fetched_of(self._topic_partition, self.position, answer, self._cut)
+            fetched = fetched_of(self._topic_partition, self.position, answer, self._cut, self._typed)
             if fetched.batches:
                 self.position = fetched.next_offset
                 if self.position < self._end_offset:
@@ -157,7 +168,7 @@ class _RangeReader:
                 start, end = log_ends(self._cluster, self._topic_partition, self._isolation_level)
                 raise OffsetOutOfRange(self._topic_partition, self.position, start, end)
             if not code.retriable:
-                raise KafkaError(code, f"{self._topic_partition} at {self._cluster.bootstrap_servers}")
+                raise unreadable(self._topic_partition, code, self._cluster.bootstrap_servers)
             obstacles = {self._topic_partition: code}
             backoff.pause(lambda: self._cluster.gave_up(obstacles, deadline))  # noqa: B023 (called at once)
             self._seen = self._cluster.refresh([self._topic_partition.topic], self._seen, deadline)

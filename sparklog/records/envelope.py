@@ -26,7 +26,7 @@ must judge.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -67,14 +67,9 @@ SEQUENCE_MODULUS: Final = 1 << 31
 
 _BASE_OFFSET: Final = struct.Struct(">q")
 _LEADER_EPOCH: Final = struct.Struct(">i")
-_PRODUCER: Final = struct.Struct(">qhi")
-_PRODUCER_POSITION: Final = 43
 _ATTRIBUTES: Final = struct.Struct(">h")
-_MAX_TIMESTAMP: Final = struct.Struct(">q")
-_MAX_TIMESTAMP_POSITION: Final = 35
 _ATTRIBUTES_TO_COUNT: Final = struct.Struct(">hiqqqhii")
 _HEAD: Final = struct.Struct(">qiibI")
-_CRC: Final = struct.Struct(">I")
 
 
 class Compression(IntEnum):
@@ -213,44 +208,8 @@ def split(buffer: Bytes) -> list[tuple[int, BatchHeader]]:
     return batches
 
 
-def set_producer(
-    buffer: bytearray | memoryview,
-    position: int,
-    producer_id: int,
-    producer_epoch: int,
-    base_sequence: int,
-    *,
-    is_transactional: bool = False,
-) -> None:
-    """Write the producer's fields into a batch that was built without them, and update the CRC.
-
-    ``is_transactional`` marks the batch as one of the producer's transaction.
-    """
-    header = parse_header(buffer, position)
-    end = position + header.size_bytes
-    if end > len(buffer):
-        raise CorruptBatch(f"batch at byte {position} lacks its last {end - len(buffer)} bytes")
-    if is_transactional:
-        attributes = header.attributes | TRANSACTIONAL_BIT
-        _ATTRIBUTES.pack_into(buffer, position + ATTRIBUTES_POSITION, attributes)
-    _PRODUCER.pack_into(buffer, position + _PRODUCER_POSITION, producer_id, producer_epoch, base_sequence)
-    crc = crc32c(memoryview(buffer)[position + ATTRIBUTES_POSITION : end])
-    _CRC.pack_into(buffer, position + CRC_POSITION, crc)
-
-
-def set_append_time(buffer: bytearray | memoryview, position: int, now_ms: int) -> BatchHeader:
-    """Set log-append time ``now_ms`` for all records of the batch, and update the CRC."""
-    header = parse_header(buffer, position)
-    attributes = header.attributes | LOG_APPEND_TIME_BIT
-    _ATTRIBUTES.pack_into(buffer, position + ATTRIBUTES_POSITION, attributes)
-    _MAX_TIMESTAMP.pack_into(buffer, position + _MAX_TIMESTAMP_POSITION, now_ms)
-    crc = crc32c(memoryview(buffer)[position + ATTRIBUTES_POSITION : position + header.size_bytes])
-    _CRC.pack_into(buffer, position + CRC_POSITION, crc)
-    return header._replace(attributes=attributes, max_timestamp_ms=now_ms, crc=crc)
-
-
 def build_envelope(
-    payload: Bytes | Sequence[Bytes],
+    payload: Bytes | Sequence[Bytes] | Callable[[int], Sequence[Bytes]],
     *,
     attributes: int,
     record_count: int,
@@ -263,8 +222,9 @@ def build_envelope(
     producer_epoch: int = -1,
     base_sequence: int = NO_SEQUENCE,
 ) -> bytes:
-    """A whole batch around ``payload``, which may be a list of pieces, so that it is copied only once."""
-    pieces = [payload] if isinstance(payload, bytes | bytearray | memoryview) else list(payload)
+    """A whole batch around ``payload``, which may be a list of pieces, so that it is copied only once, or a
+    function that makes the pieces from the CRC of the envelope's bytes 21 to 60.
+    """
     covered = _ATTRIBUTES_TO_COUNT.pack(
         attributes,
         last_offset_delta,
@@ -276,6 +236,10 @@ def build_envelope(
         record_count,
     )
     crc = crc32c(covered)
+    if callable(payload):
+        pieces = list(payload(crc))
+    else:
+        pieces = [payload] if isinstance(payload, bytes | bytearray | memoryview) else list(payload)
     length = LENGTH_MIN
     for piece in pieces:
         crc = crc32c(piece, crc)

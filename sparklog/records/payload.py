@@ -16,6 +16,8 @@ from sparklog.records.payload_kinds import PayloadKind
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sparklog.records.row_times import Times
+
 
 class Payload(Protocol):
     """One kind of payload. ``batch`` begins with the envelope ``header``, and may be longer."""
@@ -28,6 +30,13 @@ class Payload(Protocol):
         """The rows in ROW_SCHEMA; CorruptBatch if they cannot be read.
 
         The rows may share memory with ``batch``: do not change it while they are in use.
+        """
+        ...
+
+    def times(self, batch: Bytes, header: BatchHeader) -> "Times":
+        """Offset and time of each row, from as few bytes as that takes; CorruptBatch if these cannot be read.
+
+        It needs no schema, so that it also serves typed topics.
         """
         ...
 

@@ -6,8 +6,9 @@ unchanged. Otherwise a topic may refuse records that are too old, or too far ahe
 """
 
 from sparklog.model.errors import ErrorCode
-from sparklog.records.envelope import BatchHeader, Bytes, set_append_time
+from sparklog.records.envelope import BatchHeader, Bytes
 from sparklog.records.payload import payload_of
+from sparklog.records.restamp import set_append_time
 from sparklog.records.validate import Accepted, RefusedBatch
 
 

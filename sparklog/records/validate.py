@@ -7,10 +7,12 @@ refusal is an expected outcome and is returned as a value, with Kafka's error co
 A follower checks only the CRC of every batch, because its leader has checked the records.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from sparklog.model.errors import CorruptBatch, ErrorCode
+from sparklog.model.errors import CorruptBatch, ErrorCode, SchemaError
+from sparklog.records.arrow.envelope_crc import VERSION_POSITION
 from sparklog.records.envelope import (
     COMPRESSION_MASK,
     DELETE_HORIZON_BIT,
@@ -26,6 +28,10 @@ from sparklog.records.envelope import (
     split,
 )
 from sparklog.records.payload import payload_of
+from sparklog.records.payload_kinds import takes_arrow
+
+if TYPE_CHECKING:
+    from sparklog.records.arrow.topic_columns import TopicColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,10 @@ class RefusedBatch:
     """Index in the batch and reason of each record at fault; empty if the whole batch is at fault."""
 
 
+TYPED: Final = (
+    "the topic is typed, and takes rows of its columns alone, which Spark writes; records of Kafka's clients "
+    "go to an untyped topic"
+)
 KEYLESS: Final = "a compacted topic takes no record without a key"
 _RECORD_ERRORS_MAX: Final = 1_000
 """The most records at fault that are reported one by one; the message has their total number."""
@@ -54,19 +64,23 @@ def check_produced(
     buffer: Bytes | None,
     *,
     max_batch_bytes: int,
-    allow_arrow: bool,
+    payload_kinds: Collection[int],
     look_inside: bool = True,
     requires_keys: bool = False,
+    columns: "TopicColumns | None" = None,
 ) -> Accepted | RefusedBatch:
     """Check a client's bytes for one partition.
 
-    ``allow_arrow``: the client announced arrow payloads (the ``payload_kinds`` tag).
+    ``payload_kinds``: the kinds and versions that the client announced (the tag of that name).
+    ``columns``: those of a typed topic, which takes rows of them alone.
     ``requires_keys``: the topic is compacted.
     ``look_inside``: decompress and check every record; False only if the caller has done so.
     """
     if buffer is None or len(buffer) <= MAGIC_POSITION:
         return RefusedBatch(ErrorCode.invalid_record, f"{len(buffer or b'')} bytes are not a record batch")
     magic = buffer[MAGIC_POSITION]
+    if magic != MAGIC and columns is not None:
+        return RefusedBatch(ErrorCode.invalid_record, TYPED)
     if magic != MAGIC:
         known = magic < MAGIC
         return RefusedBatch(
@@ -77,8 +91,10 @@ def check_produced(
         )
     try:
         header = parse_header(buffer)
-        refused = _check_envelope(buffer, header, max_batch_bytes, allow_arrow)
-        if refused is None and look_inside:
+        refused = _check_envelope(buffer, header, max_batch_bytes, payload_kinds)
+        if refused is None and columns is not None:
+            refused = _check_typed(buffer, header, columns)
+        elif refused is None and look_inside:
             payload_of(header).validate(buffer, header)
         if refused is None and requires_keys:
             refused = _check_keys(buffer, header)
@@ -86,6 +102,25 @@ def check_produced(
         code = ErrorCode.corrupt_message if len(buffer) < ENVELOPE_BYTES else ErrorCode.invalid_record
         return RefusedBatch(code, str(error))
     return Accepted([(0, header)]) if refused is None else refused
+
+
+def _check_typed(buffer: Bytes, header: BatchHeader, columns: "TopicColumns") -> RefusedBatch | None:
+    """CorruptBatch for rows that are malformed."""
+    if not header.is_arrow:
+        return RefusedBatch(ErrorCode.invalid_record, TYPED)
+    # Code that reads only envelopes imports this module, and does not import Arrow.
+    from sparklog.records.arrow.topic_columns import UnknownColumns
+    from sparklog.records.arrow.typed_payload import check_not_null, read_typed
+
+    try:
+        check_not_null(read_typed(buffer, header, columns))
+    except UnknownColumns as error:
+        return RefusedBatch(
+            ErrorCode.invalid_record, f"{error}; write again with the topic's present columns"
+        )
+    except SchemaError as error:
+        return RefusedBatch(ErrorCode.invalid_record, str(error))
+    return None
 
 
 def _check_keys(buffer: Bytes, header: BatchHeader) -> RefusedBatch | None:
@@ -101,7 +136,7 @@ def _check_keys(buffer: Bytes, header: BatchHeader) -> RefusedBatch | None:
 
 
 def _check_envelope(
-    buffer: Bytes, header: BatchHeader, max_batch_bytes: int, allow_arrow: bool
+    buffer: Bytes, header: BatchHeader, max_batch_bytes: int, payload_kinds: Collection[int]
 ) -> RefusedBatch | None:
     size_bytes = header.size_bytes
     if size_bytes > max_batch_bytes:
@@ -121,10 +156,17 @@ def _check_envelope(
         )
     if not crc_matches(buffer, 0, header):
         return RefusedBatch(ErrorCode.corrupt_message, f"the CRC {header.crc:#010x} does not match the batch")
-    return _check_fields(header, allow_arrow)
+    version = buffer[VERSION_POSITION] if size_bytes > VERSION_POSITION else 0
+    if header.is_arrow and not takes_arrow(payload_kinds, version):
+        return RefusedBatch(
+            ErrorCode.unsupported_for_message_format,
+            f"an arrow batch of version {version} arrived, and the payload_kinds tag, by which a client "
+            "announces arrow payloads, does not name it",
+        )
+    return _check_fields(header)
 
 
-def _check_fields(header: BatchHeader, allow_arrow: bool) -> RefusedBatch | None:
+def _check_fields(header: BatchHeader) -> RefusedBatch | None:
     if header.is_control:
         return RefusedBatch(ErrorCode.invalid_record, "clients may not write control batches")
     if header.attributes & DELETE_HORIZON_BIT:
@@ -134,11 +176,6 @@ def _check_fields(header: BatchHeader, allow_arrow: bool) -> RefusedBatch | None
     if header.attributes & ~KNOWN_BITS:
         return RefusedBatch(
             ErrorCode.invalid_record, f"attributes {header.attributes:#06x} have unknown bits"
-        )
-    if header.is_arrow and not allow_arrow:
-        return RefusedBatch(
-            ErrorCode.unsupported_for_message_format,
-            "an arrow batch arrived without the payload_kinds tag by which a client announces arrow payloads",
         )
     codec = header.attributes & COMPRESSION_MASK
     if codec > Compression.ZSTD:

@@ -47,6 +47,7 @@ from sparklog.storage.segments.swap import Swap
 from sparklog.storage.small_files.epoch_file import EpochFile
 from sparklog.storage.small_files.history_start import HistoryStart
 from sparklog.storage.small_files.partition_metadata import settle_directory
+from sparklog.storage.small_files.schema_file import SchemaFile
 
 SNAPSHOT_BATCHES: Final = 4_096
 """Batches between two producer snapshots, so that a truncation need not replay a whole segment."""
@@ -103,6 +104,7 @@ class Log(ReadableLog):
         on_disk = recovered.epochs_on_disk
         self._epoch_file = EpochFile(disk, directory, on_disk, not (on_disk and recovered.scanned))
         self._history_start = HistoryStart(disk, directory)
+        self.schema = SchemaFile(disk, directory)
         self._names_changed = bool(recovered.scanned)
         self._is_linked = False
         """Whether the directory's own name was certainly synced."""

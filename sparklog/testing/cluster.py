@@ -21,6 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, Self, get_args
 
+import pyarrow as pa
+
 from sparklog.broker.life.options import ZooKeeperSession
 from sparklog.broker.life.server import BrokerOptions, BrokerServer
 from sparklog.client.admin import Admin, NewTopic, PartitionDescription
@@ -35,6 +37,7 @@ from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.settings.coordinator_settings import of_a_start
 from sparklog.network.clock import SystemClock
 from sparklog.network.listener_tls import connector_to
+from sparklog.testing.arrow_tables import read_table, send_table
 from sparklog.testing.memory_zookeeper import MemoryZooKeeper, MemoryZooKeeperServer
 from sparklog.testing.records import Record, Sendable, read_records, send_records
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
@@ -225,13 +228,18 @@ class InProcessCluster:
             [NewTopic(name=name, partitions=partitions, replication_factor=factor, configs=settings)]
         )
 
-    def produce(self, topic: str, records: Iterable[Sendable], *, partition: int | None = None) -> None:
+    def produce(
+        self, topic: str, records: Iterable[Sendable] | pa.Table, *, partition: int | None = None
+    ) -> None:
         """Write records with acks=all; returns when all are acknowledged.
 
-        Each is a value or a pair of key and value; strings are written as UTF-8. Without ``partition`` the
-        key decides, as it does for Kafka's producers.
+        Each is a value or a pair of key and value; strings are written as UTF-8. A typed topic takes a
+        pyarrow table instead. Without ``partition`` the key decides, as it does for Kafka's producers.
         """
-        send_records(self.client, topic, records, partition)
+        if isinstance(records, pa.Table):
+            send_table(self.client, topic, records, partition)
+        else:
+            send_records(self.client, topic, records, partition)
 
     def consume(self, topic: str, *, at_least: int = 0) -> list[Record]:
         """Everything in the topic, by partition and offset, once there are ``at_least`` so many records."""
@@ -245,6 +253,19 @@ class InProcessCluster:
             are_enough, lambda: f"{topic!r} has {len(records)} records, not {at_least}: {records[:10]}"
         )
         return records
+
+    def rows(self, topic: str, *, at_least: int = 0) -> pa.Table:
+        """All rows of a typed topic, by partition and offset, once there are ``at_least`` so many."""
+        table = read_table(self.client, topic)
+
+        def are_enough() -> bool:
+            nonlocal table
+            table = read_table(self.client, topic)
+            return len(table) >= at_least
+
+        if table.num_rows < at_least:
+            self._wait(are_enough, lambda: f"{topic!r} has {table.num_rows} rows, not {at_least}")
+        return table
 
     # State
 

@@ -104,6 +104,7 @@ class Served:
                 departed_brokers=DepartedBrokers(ManualClock()),
                 schemas=Schemas(self.metadata, self.controller, threading.Lock()),
                 report=ReportCopy(self.controller, ManualClock(), threading.Lock()),
+                columns=None,
                 clock=ManualClock(),
                 settings=CurrentSettings(BrokerConfig()),
                 replicas=None,

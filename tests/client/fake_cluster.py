@@ -19,6 +19,7 @@ from sparklog.network.acceptor import Listener
 from sparklog.network.exchange import Exchange
 from sparklog.network.reactor import Reactor
 from sparklog.records.envelope import parse_header, stamp
+from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
 from sparklog.records.validate import Accepted, check_produced
 from sparklog.wire.codec import decode_request, encode_response
 from sparklog.wire.messages.admin.create_topics import CreatableTopicResult, CreateTopicsResponse
@@ -367,7 +368,7 @@ class FakeCluster:
         if isinstance(log, ErrorCode):
             answer.error_code, answer.error_message = log, self.refusal_words
             return answer
-        checked = check_produced(batch, max_batch_bytes=1_048_588, allow_arrow=True)
+        checked = check_produced(batch, max_batch_bytes=1_048_588, payload_kinds=SUPPORTED_PAYLOADS)
         if not isinstance(checked, Accepted):
             answer.error_code, answer.error_message = checked.error, checked.message
             return answer

@@ -14,10 +14,10 @@ from sparklog.records.envelope import (
     build_envelope,
     crc_matches,
     parse_header,
-    set_producer,
     split,
     stamp,
 )
+from sparklog.records.restamp import set_producer
 
 
 def batch(payload: bytes = b"payload", **fields: int) -> bytearray:

@@ -5,7 +5,7 @@ import pytest
 
 from sparklog.model.errors import ErrorCode
 from sparklog.records.payload import payload, payload_of
-from sparklog.records.payload_kinds import PayloadKind
+from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS, PayloadKind
 from sparklog.records.timestamps import check_create_times, stamp_append_time
 from sparklog.records.validate import Accepted, RefusedBatch, check_produced
 
@@ -21,7 +21,7 @@ def produced(kind: PayloadKind, times_ms: list[int]) -> tuple[bytearray, Accepte
         }
     )
     data = bytearray(payload(kind).from_columns(columns, now_ms=NOW_MS))
-    accepted = check_produced(data, max_batch_bytes=1 << 20, allow_arrow=True)
+    accepted = check_produced(data, max_batch_bytes=1 << 20, payload_kinds=SUPPORTED_PAYLOADS)
     assert isinstance(accepted, Accepted)
     return data, accepted
 
@@ -31,7 +31,7 @@ def test_the_leaders_time_is_given_to_all_records_and_the_crc_holds(kind: Payloa
     data, accepted = produced(kind, [NOW_MS - 50, NOW_MS - 90, NOW_MS - 70])
     stamped = stamp_append_time(data, accepted, NOW_MS)
     assert isinstance(stamped, Accepted)
-    again = check_produced(data, max_batch_bytes=1 << 20, allow_arrow=True)
+    again = check_produced(data, max_batch_bytes=1 << 20, payload_kinds=SUPPORTED_PAYLOADS)
     assert again == stamped
     header = stamped.batches[0][1]
     assert (header.is_log_append_time, header.max_timestamp_ms) == (True, NOW_MS)

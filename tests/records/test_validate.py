@@ -9,7 +9,7 @@ from sparklog.records.envelope import CONTROL_BIT, Compression, build_envelope, 
 from sparklog.records.filtering.filter import restamped
 from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.payload import payload
-from sparklog.records.payload_kinds import PayloadKind
+from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS, PayloadKind
 from sparklog.records.validate import Accepted, RefusedBatch, check_produced, check_replicated
 
 MAX_BATCH_BYTES = 1_000_000
@@ -32,7 +32,9 @@ def rebuilt(payload: bytes, **fields: int) -> bytes:
 
 
 def judge(buffer: bytes | bytearray | memoryview | None, **options: bool) -> Accepted | RefusedBatch:
-    return check_produced(buffer, max_batch_bytes=MAX_BATCH_BYTES, **({"allow_arrow": True} | options))
+    return check_produced(
+        buffer, max_batch_bytes=MAX_BATCH_BYTES, **({"payload_kinds": SUPPORTED_PAYLOADS} | options)
+    )
 
 
 def refused(buffer: bytes | bytearray | None, error: ErrorCode, **options: bool) -> str:
@@ -51,7 +53,7 @@ def test_what_a_client_may_send_is_accepted(compression: Compression, count: int
 
 def test_an_arrow_batch_needs_a_client_that_knows_them():
     assert judge(ARROW) == Accepted([(0, parse_header(ARROW))])
-    message = refused(ARROW, ErrorCode.unsupported_for_message_format, allow_arrow=False)
+    message = refused(ARROW, ErrorCode.unsupported_for_message_format, payload_kinds=())
     assert "payload_kinds" in message
 
 

@@ -24,7 +24,7 @@ def for_reader(parts: Sequence[Part], payload_kinds: Sequence[int]) -> Sequence[
         CorruptBatch: it is the first one.
         OSError: the log cannot be read.
     """
-    if takes_arrow(payload_kinds):
+    if takes_arrow(payload_kinds):  # of a typed topic, the fetch was refused to who does not know its rows
         return parts
     converted: list[Part] = []
     for part in parts:

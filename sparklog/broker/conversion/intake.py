@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 from sparklog.model.errors import ErrorCode
 from sparklog.model.settings.config import TopicConfig
+from sparklog.records.arrow.topic_columns import TopicColumns
 from sparklog.records.envelope import MAGIC_POSITION, Compression
 from sparklog.records.legacy.message import FORMATS
 from sparklog.records.legacy.to_batch import batch_of_messages
-from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
 from sparklog.records.recompress import Codec, recompress
 from sparklog.records.timestamps import check_create_times, stamp_append_time
 from sparklog.records.validate import Accepted, RefusedBatch, check_produced
@@ -34,17 +34,27 @@ class Intake(NamedTuple):
 
 
 def prepared(
-    sent: memoryview, config: TopicConfig, *, version: int, payload_kinds: Collection[int], now_ms: int
+    sent: memoryview,
+    config: TopicConfig,
+    *,
+    version: int,
+    payload_kinds: Collection[int],
+    now_ms: int,
+    columns: TopicColumns | None = None,
 ) -> Intake | RefusedBatch:
-    """What to append of the bytes ``sent`` in Produce ``version``, or why the topic does not take them."""
+    """What to append of the bytes ``sent`` in Produce ``version``, or why the topic does not take them.
+
+    ``columns`` are those of a typed topic.
+    """
     if (
-        version <= LAST_VERSION_WITH_MESSAGES
+        columns is None
+        and version <= LAST_VERSION_WITH_MESSAGES
         and len(sent) > MAGIC_POSITION
         and sent[MAGIC_POSITION] in FORMATS
     ):
         taken = _of_messages(sent, config)
     else:
-        taken = _of_batch(sent, config, version, payload_kinds)
+        taken = _of_batch(sent, config, version, payload_kinds, columns)
     if isinstance(taken, RefusedBatch):
         return taken
     timed = _timed(config, taken.records, taken.accepted, now_ms)
@@ -71,7 +81,7 @@ def _of_messages(sent: memoryview, config: TopicConfig) -> Intake | RefusedBatch
     checked = check_produced(
         batch,
         max_batch_bytes=max_batch_bytes,
-        allow_arrow=False,
+        payload_kinds=(),
         look_inside=False,  # its records were written here
         requires_keys=_requires_keys(config),
     )
@@ -81,14 +91,19 @@ def _of_messages(sent: memoryview, config: TopicConfig) -> Intake | RefusedBatch
 
 
 def _of_batch(
-    sent: memoryview, config: TopicConfig, version: int, payload_kinds: Collection[int]
+    sent: memoryview,
+    config: TopicConfig,
+    version: int,
+    payload_kinds: Collection[int],
+    columns: TopicColumns | None,
 ) -> Intake | RefusedBatch:
     max_batch_bytes = config.get_int("max.message.bytes")
     checked = check_produced(
         sent,
         max_batch_bytes=max_batch_bytes,
-        allow_arrow=bool(set(payload_kinds) & set(SUPPORTED_PAYLOADS)),
+        payload_kinds=payload_kinds,
         requires_keys=_requires_keys(config),
+        columns=columns,
     )
     if isinstance(checked, RefusedBatch):
         return checked

@@ -25,6 +25,7 @@ from sparklog.core.replication.read_replica import RACK_AWARE_SELECTOR
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.kafka_numbers import ISOLATION_LEVELS, READ_COMMITTED
+from sparklog.records.payload_kinds import TYPED_ARROW_VERSION, takes_arrow
 from sparklog.wire.messages.data.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
@@ -167,7 +168,7 @@ def _find_all(call: Call, context: FetchContext) -> list[Asked]:
         if isinstance(found, ErrorCode):
             asked.append(Asked(entry, answer=ReadResult(found)))
             continue
-        if follower is None and (refusal := _cannot_read(call, name)) is not None:
+        if follower is None and (refusal := _cannot_read(call, request, name, found)) is not None:
             asked.append(Asked(entry, answer=ReadResult(refusal)))
             continue
         read = entry.read_request(
@@ -185,10 +186,14 @@ def _find_all(call: Call, context: FetchContext) -> list[Asked]:
     return asked
 
 
-def _cannot_read(call: Call, topic: str) -> ErrorCode | None:
-    """Why a client is too old for the topic: its batches are all in zstd (KIP-110), or they are not converted
-    to the client's message format (KIP-283). None if it can read them.
+def _cannot_read(call: Call, request: FetchRequest, topic: str, partition: Partition) -> ErrorCode | None:
+    """Why a client cannot read the topic: its rows are typed, and the client does not know typed rows; its
+    batches are all in zstd (KIP-110), or they are not converted to the client's message format (KIP-283).
+    None if it can read them.
     """
+    is_typed = partition.schema_version > 0 or partition.columns is not None
+    if is_typed and not takes_arrow(request.payload_kinds, TYPED_ARROW_VERSION):
+        return ErrorCode.unsupported_for_message_format
     if call.version >= FIRST_VERSION_WITH_ZSTD:
         return None
     config = call.topic_config(topic)

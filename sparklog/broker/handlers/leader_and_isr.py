@@ -33,6 +33,8 @@ def handle(call: Call, request: LeaderAndIsrRequest) -> None:
         return
     with call.broker.roles.together():
         topics = [_topic(call, topic) for topic in request.topic_states]
+    if any(topic.schema_version for topic in request.topic_states):
+        call.broker.columns.look()
     if request.type_ == FULL:
         _let_go_of_what_was_moved_away(call, request)
     call.reply(LeaderAndIsrResponse(topics=topics))

@@ -8,7 +8,8 @@ A batch that begins a transaction in its partition waits, without a thread, unti
 has said that the partition is in the transaction (``broker/handlers/transactional_produce``). The
 connection's next produce waits with it, so that batches keep their order.
 
-Internal topics are closed to clients, as in Kafka (ReplicaManager.appendToLocalLog), and so are typed topics.
+Internal topics are closed to clients, as in Kafka (ReplicaManager.appendToLocalLog). Typed topics take rows
+of their columns alone, from clients that know these.
 """
 
 from functools import partial
@@ -131,9 +132,9 @@ def _writable(call: Call, topic_partition: TopicPartition) -> Partition | Refuse
     partition = call.partition(topic_partition)
     if isinstance(partition, ErrorCode):
         return Refused(partition)
-    if partition.schema_version:
-        message = f"topic '{topic_partition.topic}' is typed, and this release does not write to typed topics"
-        return Refused(ErrorCode.invalid_record, message)
+    if partition.lacks_columns:
+        message = f"the leader does not know the columns of topic '{topic_partition.topic}' yet"
+        return Refused(ErrorCode.unknown_topic_or_partition, message)
     return partition
 
 
@@ -158,6 +159,7 @@ def _taken(
         version=call.version,
         payload_kinds=request.payload_kinds,
         now_ms=call.broker.clock.wall_ms(),
+        columns=partition.columns,
     )
     if isinstance(taken, RefusedBatch):
         return Refused(taken.error, taken.message, taken.record_errors)

@@ -214,6 +214,7 @@ def _context(
         departed_brokers=DepartedBrokers(inside.clock),
         schemas=Schemas(metadata, ports.controller, inside.new_guard()),
         report=ReportCopy(ports.controller, inside.clock, inside.new_guard()),
+        columns=replication.columns,
         clock=inside.clock,
         settings=parts.settings,
         replicas=parts.table,

@@ -20,6 +20,7 @@ from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports
 from sparklog.broker.replicas.directory_failures import DiskListeners, OnDiskFailure
 from sparklog.broker.replicas.replica_parts import ReplicaParts
+from sparklog.broker.to_controller.column_loads import ColumnLoads
 from sparklog.broker.to_controller.controller_link import watch_controller
 from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
 from sparklog.core.controller.state.znodes import ControllerNode
@@ -97,13 +98,16 @@ class Replication:
             listeners=DiskListeners(on_disk_failure, self._report_lost, self._report_suspect),
         )
 
+        self.columns = ColumnLoads(self.parts.table.partitions)
+
     def start(self) -> None:
-        """Look for the controller, and begin to propose ISRs."""
+        """Look for the controller, and begin to propose ISRs and to ask for columns."""
         ports = self._ports
         ports.zookeeper_loops.start(
             "controller-watch", lambda: watch_controller(ports.zookeeper, ports.link.lead_to)
         )
         ports.loops.start("isr-proposals", self.proposals.loop)
+        ports.loops.start("topic-columns", self.columns.loop)
 
     def registered(self, broker_epoch: BrokerEpoch, on_lost: Callable[[str], None]) -> None:
         """The broker has registered. ``on_lost`` is called with the reason if the registration is deleted."""

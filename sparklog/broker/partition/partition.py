@@ -31,7 +31,9 @@ from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_EPOCH, BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.ports import Guard
+from sparklog.model.schema.document import SchemaDocument
 from sparklog.model.time import Clock, MonotonicMs
+from sparklog.records.arrow.topic_columns import TopicColumns
 from sparklog.storage.damage import find_damage
 from sparklog.storage.log import Log
 
@@ -68,6 +70,9 @@ class Partition:
         self.log = log
         self.schema_version = 0
         """The newest version of the topic's columns, as of the replica's last role; 0 if it has none."""
+        document = log.schema.document
+        self.columns: TopicColumns | None = None if document is None else TopicColumns(document)
+        """The topic's columns, as the log's directory has them; None of an untyped topic."""
         self._replica = replica
         self._clock = clock
         self._gate = ProducerGate(log, clock)
@@ -173,6 +178,22 @@ class Partition:
         """Whether we lead, and ``follower`` is in the ISR or about to be."""
         leader = self._replica.leader
         return leader is not None and follower in effective_isr(leader.isr)
+
+    # Columns
+
+    @property
+    def lacks_columns(self) -> bool:
+        """Whether the topic has a version of its columns that this replica does not know yet."""
+        known = 0 if self.columns is None else self.columns.document.version
+        return known < self.schema_version and not self.log_guard.is_offline
+
+    def keep_columns(self, document: SchemaDocument) -> None:
+        """Write the topic's columns into the log's directory, and use them from now on."""
+        with self.log_guard.step:
+            if self.log_guard.is_offline:
+                return
+            if self.log_guard.carry_out(lambda: self.log.schema.write(document)):
+                self.columns = TopicColumns(document)
 
     # Roles
 

@@ -17,7 +17,7 @@ from sparklog.client.producing.produce_ledger import ProduceLedger
 from sparklog.client.producing.produce_queue import QueuedBatch
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
-from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
+from sparklog.records.payload_kinds import ALL_PAYLOADS
 from sparklog.wire.messages.data.produce import (
     ProducePartition,
     ProducePartitionResponse,
@@ -184,7 +184,7 @@ def _produce_request(batches: Sequence[QueuedBatch], terms: ProduceTerms) -> Pro
         acks=terms.acks,
         timeout_ms=terms.request_timeout_ms,
         topic_data=list(topics.values()),
-        payload_kinds=SUPPORTED_PAYLOADS,
+        payload_kinds=ALL_PAYLOADS,
     )
 
 

@@ -29,10 +29,11 @@ class ArrowColumn:
 
 @dataclass(frozen=True, slots=True)
 class ArrowSchema:
-    """A schema's id, and all its columns by number."""
+    """A schema's id, and all its columns by number; a batch lacks none of those in ``required``."""
 
     schema_id: int
     columns: Mapping[int, ArrowColumn]
+    required: frozenset[int] = frozenset()
 
     def of_columns(self, numbers: Sequence[int]) -> pa.Schema:
         """The Arrow schema of a batch with these columns."""
@@ -42,8 +43,10 @@ class ArrowSchema:
         """CorruptBatch unless a batch of schema ``schema_id`` with these columns is one of this schema."""
         if schema_id != self.schema_id:
             raise CorruptBatch(f"schema {schema_id} is unknown to this release; a newer one may read it")
-        if VALUE_COLUMN not in numbers or list(numbers) != sorted(set(numbers) & self.columns.keys()):
-            raise CorruptBatch(f"columns {list(numbers)} are not those of an untyped topic")
+        are_known = list(numbers) == sorted(set(numbers) & self.columns.keys())
+        if not are_known or not self.required <= set(numbers):
+            whose = "an untyped topic" if schema_id == UNTYPED_SCHEMA else f"version {schema_id} of the topic"
+            raise CorruptBatch(f"columns {list(numbers)} are not those of {whose}")
 
 
 UNTYPED: Final = ArrowSchema(
@@ -54,5 +57,6 @@ UNTYPED: Final = ArrowSchema(
         TIMESTAMP_COLUMN: ArrowColumn(pa.field("timestamp", WIRE_TIMESTAMP), 1, 2),
         HEADERS_COLUMN: ArrowColumn(pa.field("headers", HEADERS_TYPE), 4, 9),
     },
+    frozenset({VALUE_COLUMN}),
 )
 """The schema of untyped topics."""

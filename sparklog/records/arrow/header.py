@@ -2,15 +2,18 @@
 
 docs/format/batch.md describes it byte for byte. In short, all little-endian:
 
-    fixed part (48 bytes) | column directory | offset deltas, if any | statistics, if any | zeros
+    fixed part | column directory | offset deltas, if any | statistics, if any | zeros
     | Arrow IPC record-batch message: metadata, body
+
+The fixed part has 48 bytes in version 1, for rows of untyped topics. Version 2, for typed ones, appends the
+CRC of the envelope's bytes 21 to 60 (``envelope_crc``), the fixed part's own length, and the unit of times.
 
 The directory holds the region of each column in the body and its CRC-32C, so that a reader can fetch single
 columns and verify them. It has fields for the least and the greatest value. Offset deltas are present only if
 offsets have gaps: without them row n has offset delta n.
 
-A reader refuses an unknown kind or version. Within version 1 the fixed part and the directory's entries may
-grow at their ends, because the header contains both lengths.
+A reader refuses an unknown kind or version. Within a version the directory's entries may grow at their ends,
+and within version 2 the fixed part, because the header contains both lengths.
 """
 
 import struct
@@ -22,14 +25,19 @@ import numpy as np
 from crc32c import crc32c
 
 from sparklog.model.errors import CorruptBatch
+from sparklog.records.arrow.envelope_crc import ENVELOPE_CRC_POSITION, FIXED_BYTES_MIN, header_crc
 from sparklog.records.envelope import ENVELOPE_BYTES, Bytes
-from sparklog.records.payload_kinds import ARROW_VERSION, PayloadKind
+from sparklog.records.payload_kinds import ARROW_VERSION, TYPED_ARROW_VERSION, PayloadKind
 from sparklog.records.row_columns import Int64s
 
 FIXED: Final = struct.Struct("<BBHIIIIHHiiIIII")
 """Kind, version, flags, header length, header CRC, schema id, row count, column count, entry length, key
 column, timestamp column, metadata length, body length, offset deltas position, metadata CRC."""
 assert FIXED.size == 48
+
+ADDED: Final = struct.Struct("<IHBx")
+"""What version 2 adds to the fixed part: envelope CRC, length of the fixed part, unit of timestamps."""
+assert (FIXED.size, FIXED.size + ADDED.size) == (ENVELOPE_CRC_POSITION, FIXED_BYTES_MIN)
 
 ENTRY: Final = struct.Struct("<iIIIIHHHHIIIII")
 """Column id, region offset, region length, region CRC, null count, first node, node count, first buffer,
@@ -38,7 +46,10 @@ assert ENTRY.size == 48
 
 CRC: Final = struct.Struct("<I")
 CRC_POSITION: Final = 8
-CRC_END: Final = CRC_POSITION + CRC.size
+MILLISECONDS: Final = 3
+MICROSECONDS: Final = 6
+"""Units of timestamps: digits after the point of a second."""
+
 OFFSET_DELTAS_FLAG: Final = 1
 KNOWN_FLAGS: Final = OFFSET_DELTAS_FLAG
 DELTA: Final = np.dtype("<i4")
@@ -71,7 +82,10 @@ class ColumnEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArrowHeader:
-    """The header before the Arrow message. ``offset_deltas`` None: offsets without gaps."""
+    """The header before the Arrow message. ``offset_deltas`` None: offsets without gaps.
+
+    ``schema_id``: 0 in version 1; in version 2 the version of the topic's columns.
+    """
 
     schema_id: int
     row_count: int
@@ -83,16 +97,20 @@ class ArrowHeader:
     columns: tuple[ColumnEntry, ...]
     offset_deltas: Int64s | None
     header_length: int = 0
+    version: int = ARROW_VERSION
+    envelope_crc: int = 0
+    timestamp_unit: int = MILLISECONDS
 
     def pack(self) -> bytes:
         """The header's bytes, padded so that the Arrow message is aligned within the batch."""
         deltas = b"" if self.offset_deltas is None else self.offset_deltas.astype(DELTA).tobytes()
-        deltas_position = FIXED.size + ENTRY.size * len(self.columns)
+        added = self._added()
+        deltas_position = FIXED.size + len(added) + ENTRY.size * len(self.columns)
         header_length = deltas_position + len(deltas)
         header_length += -(ENVELOPE_BYTES + header_length) % _ALIGNMENT
         fixed = FIXED.pack(
             PayloadKind.ARROW,
-            ARROW_VERSION,
+            self.version,
             0 if self.offset_deltas is None else OFFSET_DELTAS_FLAG,
             header_length,
             0,
@@ -108,10 +126,15 @@ class ArrowHeader:
             self.metadata_crc,
         )
         packed = bytearray(header_length)
-        packed[:deltas_position] = b"".join((fixed, *(ENTRY.pack(*column) for column in self.columns)))
+        packed[:deltas_position] = b"".join((fixed, added, *(ENTRY.pack(*column) for column in self.columns)))
         packed[deltas_position : deltas_position + len(deltas)] = deltas
-        CRC.pack_into(packed, CRC_POSITION, _crc(packed))
+        CRC.pack_into(packed, CRC_POSITION, header_crc(packed))
         return bytes(packed)
+
+    def _added(self) -> bytes:
+        if self.version == ARROW_VERSION:
+            return b""
+        return ADDED.pack(self.envelope_crc, FIXED.size + ADDED.size, self.timestamp_unit)
 
 
 def parse_arrow_header(payload: Bytes) -> ArrowHeader:
@@ -122,20 +145,23 @@ def parse_arrow_header(payload: Bytes) -> ArrowHeader:
         kind, version, flags, header_length, crc, schema_id, row_count, column_count, entry_length,
         key_column, timestamp_column, metadata_length, body_length, deltas_position, metadata_crc,
     ) = FIXED.unpack_from(payload)  # fmt: skip
-    if (kind, version) != (PayloadKind.ARROW, ARROW_VERSION):
+    if kind != PayloadKind.ARROW or version not in (ARROW_VERSION, TYPED_ARROW_VERSION):
         raise CorruptBatch(
             f"payload kind {kind}, version {version} is unknown to this release; a newer one may read it"
         )
     if not FIXED.size <= header_length <= len(payload):
         raise CorruptBatch(f"an arrow header of {header_length} bytes in a payload of {len(payload)}")
     header = memoryview(payload)[:header_length]
-    if _crc(header) != crc:
+    if header_crc(header) != crc:
         raise CorruptBatch(f"the CRC {crc:#010x} of the arrow header does not match")
     if flags & ~KNOWN_FLAGS or metadata_length + body_length != len(payload) - header_length:
         raise CorruptBatch(
             f"an arrow header with flags {flags:#06x}, {metadata_length} bytes of metadata and {body_length} "
             f"of body before {len(payload) - header_length} bytes"
         )
+    envelope_crc, fixed_length, timestamp_unit = 0, FIXED.size, MILLISECONDS
+    if version != ARROW_VERSION:
+        envelope_crc, fixed_length, timestamp_unit = _parse_added(header)
     return ArrowHeader(
         schema_id=schema_id,
         row_count=row_count,
@@ -144,12 +170,28 @@ def parse_arrow_header(payload: Bytes) -> ArrowHeader:
         metadata_length=metadata_length,
         body_length=body_length,
         metadata_crc=metadata_crc,
-        columns=_parse_directory(header, column_count, entry_length, body_length),
+        columns=_parse_directory(header, fixed_length, column_count, entry_length, body_length),
         offset_deltas=_parse_deltas(header, deltas_position, row_count)
         if flags & OFFSET_DELTAS_FLAG
         else None,
         header_length=header_length,
+        version=version,
+        envelope_crc=envelope_crc,
+        timestamp_unit=timestamp_unit,
     )
+
+
+def _parse_added(header: memoryview) -> tuple[int, int, int]:
+    """What version 2 adds to the fixed part."""
+    if len(header) < FIXED_BYTES_MIN:
+        raise CorruptBatch(f"an arrow header of {len(header)} bytes is shorter than its fixed part")
+    envelope_crc, fixed_length, timestamp_unit = ADDED.unpack_from(header, FIXED.size)
+    is_known = timestamp_unit in (MILLISECONDS, MICROSECONDS)
+    if not FIXED_BYTES_MIN <= fixed_length <= len(header) or not is_known:
+        raise CorruptBatch(
+            f"an arrow header with a fixed part of {fixed_length} bytes and times of unit {timestamp_unit}"
+        )
+    return envelope_crc, fixed_length, timestamp_unit
 
 
 def check_message(message: Bytes, header: ArrowHeader) -> None:
@@ -168,20 +210,15 @@ def check_regions(body: Bytes, columns: Sequence[ColumnEntry]) -> None:
             raise CorruptBatch(f"the CRC {column.crc:#010x} of column {column.column_id} does not match")
 
 
-def _crc(header: Bytes) -> int:
-    view = memoryview(header)
-    return crc32c(view[CRC_END:], crc32c(view[:CRC_POSITION]))
-
-
 def _parse_directory(
-    header: memoryview, column_count: int, entry_length: int, body_length: int
+    header: memoryview, position: int, column_count: int, entry_length: int, body_length: int
 ) -> tuple[ColumnEntry, ...]:
-    if entry_length < ENTRY.size or FIXED.size + column_count * entry_length > len(header):
+    if entry_length < ENTRY.size or position + column_count * entry_length > len(header):
         raise CorruptBatch(f"{column_count} columns of {entry_length} bytes in a header of {len(header)}")
     columns: list[ColumnEntry] = []
     end = 0
     for nth in range(column_count):
-        column = ColumnEntry(*ENTRY.unpack_from(header, FIXED.size + nth * entry_length))
+        column = ColumnEntry(*ENTRY.unpack_from(header, position + nth * entry_length))
         if column.offset != end or column.offset + column.length > body_length:
             raise CorruptBatch(
                 f"column {column.column_id} has {column.length} bytes at {column.offset}; it must begin at "

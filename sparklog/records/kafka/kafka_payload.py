@@ -41,6 +41,7 @@ from sparklog.records.row_columns import (
     normalise,
     row_batch,
 )
+from sparklog.records.row_times import Times
 
 SMALL_RECORD_COUNT: Final = FEW_RECORDS
 """Smaller batches are decoded record by record; from here on numpy is quicker (measured)."""
@@ -67,6 +68,15 @@ class KafkaRecords:
             return _walked_columns(list(walk(records, header.record_count)), header)
         rows = [_span_columns(records, spans, header) for spans in _chunks(records, header)]
         return rows[0] if len(rows) == 1 else pa.concat_batches(rows)
+
+    def times(self, batch: Bytes, header: BatchHeader) -> Times:
+        measured = list(_measured(batch, header))
+        deltas = [one.offset_deltas for one in measured] or [np.zeros(0, np.int64)]
+        offsets = header.base_offset + np.concatenate(deltas)
+        if header.is_log_append_time:
+            return Times(offsets, np.full(len(offsets), header.max_timestamp_ms, np.int64))
+        deltas_ms = [one.timestamp_deltas_ms for one in measured] or [np.zeros(0, np.int64)]
+        return Times(offsets, np.int64(header.base_timestamp_ms) + np.concatenate(deltas_ms))
 
     def keyless_rows(self, batch: Bytes, header: BatchHeader, rows_max: int) -> tuple[int, list[int]]:
         count = passed = 0

@@ -13,7 +13,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparklog.records.arrow.arrow_payload import read_rows, serialise
+from sparklog.records.arrow.arrow_message import serialise
+from sparklog.records.arrow.arrow_payload import read_rows
 from sparklog.records.arrow.columns import (
     HEADERS_COLUMN,
     KEY_COLUMN,

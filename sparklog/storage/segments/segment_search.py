@@ -1,7 +1,7 @@
 """Looking things up in the segments of one log: batches by offset, by time, and aborted transactions.
 
-Indexes and envelopes select the batch in which a timestamp is. Only the search inside that batch decodes a
-payload, once per query.
+Indexes and envelopes select the batch in which a timestamp is. Only the search inside that batch looks into
+a payload, once per query, for offsets and times alone.
 """
 
 from bisect import bisect_right
@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 
 from sparklog.core.producers.transactions import AbortedTransaction
 from sparklog.model.time import Clock
@@ -21,8 +20,6 @@ from sparklog.storage.segments.open_segments import OpenSegments
 from sparklog.storage.segments.segment import NO_TIMESTAMP, Segment
 from sparklog.storage.segments.snapshots import Snapshots, aborted_in
 from sparklog.storage.segments.transaction_index import AbortedEntries
-
-_MICROSECONDS: Final = 1_000
 
 MARKER_SEARCH_BATCHES_MAX: Final = 10_000
 """Envelopes that a search for markers looks at: some ten milliseconds under the partition's lock."""
@@ -135,11 +132,9 @@ def first_record_from(
     batch: bytes, header: BatchHeader, timestamp_ms: int, offset_min: int
 ) -> tuple[int, int] | None:
     """Offset and timestamp (ms) of the first record with at least ``offset_min`` and ``timestamp_ms``."""
-    columns = payload_of(header).to_columns(batch, header)
-    offsets = columns.column("offset").to_numpy()
-    times_us = columns.column("timestamp").cast(pa.int64()).to_numpy(zero_copy_only=False)
-    matches = np.flatnonzero((times_us >= timestamp_ms * _MICROSECONDS) & (offsets >= offset_min))
+    offsets, times_ms = payload_of(header).times(batch, header)
+    matches = np.flatnonzero((times_ms >= timestamp_ms) & (offsets >= offset_min))
     if not len(matches):
         return None
     first = matches[0]
-    return int(offsets[first]), int(times_us[first] // _MICROSECONDS)
+    return int(offsets[first]), int(times_ms[first])

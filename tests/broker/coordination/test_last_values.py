@@ -13,10 +13,10 @@ from sparklog.records.envelope import (
     TRANSACTIONAL_BIT,
     Compression,
     parse_header,
-    set_append_time,
     split,
 )
 from sparklog.records.kafka.encode import Record, build_records_batch
+from sparklog.records.restamp import set_append_time
 from tests.records.runs import FIRST_OFFSET, run_of
 from tests.records.to_arrow import records_to_arrow
 

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparklog.model.errors import CorruptBatch
-from sparklog.records.arrow import arrow_payload
-from sparklog.records.arrow.arrow_payload import ArrowPayload, payload_pieces, read_rows
+from sparklog.records.arrow.arrow_message import message_pieces, payload_of_batch, read_message
+from sparklog.records.arrow.arrow_payload import ArrowPayload, payload_pieces
 from sparklog.records.arrow.columns import UNTYPED, VALUE_COLUMN, WIRE_TIMESTAMP, ArrowSchema
 from sparklog.records.arrow.directory import directory_of
-from sparklog.records.arrow.header import ENTRY, FIXED, parse_arrow_header
+from sparklog.records.arrow.header import ENTRY, FIXED, ArrowHeader, parse_arrow_header
+from sparklog.records.arrow.layout import parse_layout
 from sparklog.records.envelope import (
     ARROW_BIT,
     CONTROL_BIT,
@@ -300,7 +301,7 @@ def edited(position: int, form: str, value: int, codec: Compression = Compressio
     ("position", "form", "value", "complaint"),
     [
         (0, "<B", 2, "kind 2, version 1 is unknown"),
-        (1, "<B", 2, "version 2 is unknown"),
+        (1, "<B", 3, "version 3 is unknown"),
         (2, "<H", 2, "flags 0x0002"),
         (2, "<H", 1, "9 offset deltas at 0"),
         (4, "<I", 2**32 - 1, "header of 4294967295 bytes"),
@@ -371,8 +372,8 @@ def test_null_timestamps_are_refused():
         ["value", "timestamp"],
     )
     message = memoryview(batch.serialize())
-    layout = arrow_payload.parse_layout(message)
-    header = arrow_payload.ArrowHeader(
+    layout = parse_layout(message)
+    header = ArrowHeader(
         schema_id=0,
         row_count=9,
         key_column=-1,
@@ -388,7 +389,8 @@ def test_null_timestamps_are_refused():
 
 def test_a_batch_is_read_with_the_schema_that_it_was_written_with_and_no_other():
     other = ArrowSchema(7, UNTYPED.columns)
-    pieces = payload_pieces(normalise(EXAMPLE, 0), 0, Compression.NONE, schema=other)
-    batch = wrapped(b"".join(pieces))
-    assert read_rows(batch, parse_header(batch), other).value.equals(EXAMPLE.column("value"))
+    value = EXAMPLE.column("value")
+    batch = wrapped(b"".join(message_pieces(other, {VALUE_COLUMN: value}, len(value), Compression.NONE)))
+    payload, ours = payload_of_batch(batch, parse_header(batch))
+    assert read_message(payload, ours, parse_header(batch), other)[VALUE_COLUMN].equals(value)
     refuse(batch, "schema 7 is unknown")

@@ -114,7 +114,7 @@ def peak_kib():
 
 def check(path):
     batch = open(path, "rb").read()
-    verdict = check_produced(batch, max_batch_bytes=1 << 30, allow_arrow=False, requires_keys=True)
+    verdict = check_produced(batch, max_batch_bytes=1 << 30, payload_kinds=(), requires_keys=True)
     if isinstance(verdict, RefusedBatch):
         return verdict
     return check_create_times(batch, verdict, 1_700_000_000_123, before_max_ms=1, after_max_ms=1)

@@ -16,7 +16,6 @@ from sparklog.records.envelope import (
     Compression,
     build_envelope,
     parse_header,
-    set_append_time,
     stamp,
 )
 from sparklog.records.filtering.filter import decode, emptied
@@ -25,6 +24,7 @@ from sparklog.records.legacy.from_batch import NOTHING, is_convertible, messages
 from sparklog.records.legacy.lz4_header import with_checksum_of_format_0, with_right_checksum
 from sparklog.records.legacy.message import messages_of
 from sparklog.records.legacy.to_batch import batch_of_messages
+from sparklog.records.restamp import set_append_time
 
 TIME_MS = 1_500_000_000_000
 CODECS = [Compression.NONE, Compression.GZIP, Compression.SNAPPY, Compression.LZ4]

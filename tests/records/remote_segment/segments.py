@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sparklog.records.arrow.arrow_payload import ArrowPayload
 from sparklog.records.control import TransactionEnd, build_marker
-from sparklog.records.envelope import Compression, parse_header, set_append_time, stamp
+from sparklog.records.envelope import Compression, parse_header, stamp
 from sparklog.records.filtering.filter import decode, emptied
 from sparklog.records.kafka.kafka_payload import KafkaRecords
 from sparklog.records.payload import payload_of
@@ -17,6 +17,7 @@ from sparklog.records.remote_segment.arrow_object import Read
 from sparklog.records.remote_segment.build import SegmentBatch, SegmentBuilder
 from sparklog.records.remote_segment.identity import SegmentIdentity
 from sparklog.records.remote_segment.rest_object import open_rest_object, rebuild
+from sparklog.records.restamp import set_append_time
 
 Row = tuple[bytes | None, bytes | None, int, list[tuple[str, bytes | None]]]
 

@@ -361,10 +361,11 @@ class _Work:
     def _survey(self, source: SegmentSource) -> RemoteSegment:
         """The segment before its objects exist: a size of 1 stands for an object that it will have.
 
-        The topic's present layout decides; its other segments may have the other layout.
+        The topic's present layout decides; its other segments may have the other layout. Rows of a typed
+        topic have no columns of an ``.arrow`` object, and are copied as they are.
         """
         size_bytes, greatest_ms, has_rows = 0, -1, False
-        is_raw = self.partition.log.config.remote_raw
+        is_raw = self.partition.log.config.remote_raw or self.partition.columns is not None
         for batch in source.batches():
             size_bytes += batch.header.size_bytes
             greatest_ms = max(greatest_ms, batch.header.max_timestamp_ms)

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sparklog.cli.logs.dump.dumped_rows import is_typed, typed_rows
 from sparklog.cli.logs.dump.rows import RecordRow, as_text
 from sparklog.model.errors import CorruptBatch
+from sparklog.records.arrow.topic_columns import TopicColumns
 from sparklog.records.envelope import BatchHeader
 from sparklog.records.kafka.kafka_payload import records_of
 from sparklog.records.kafka.walk import walk
@@ -38,11 +39,21 @@ _ROWS_AT_ONCE: Final = 4_096
 
 
 def record_rows(
-    batch: memoryview, header: BatchHeader, *, shows_metadata: bool, shows_content: bool
+    batch: memoryview,
+    header: BatchHeader,
+    *,
+    shows_metadata: bool,
+    shows_content: bool,
+    topic: TopicColumns | None = None,
 ) -> Iterator[RecordRow]:
-    """The records of a batch, in order; CorruptBatch at an unreadable record."""
+    """The records of a batch, in order; CorruptBatch at an unreadable record.
+
+    ``topic``: the columns of a typed topic, if they are known.
+    """
     if header.record_count == 0:
         return iter(())
+    if is_typed(batch, header):
+        return typed_rows(batch, header, topic, shows_metadata, shows_content)
     rows = _arrow_rows if header.is_arrow else _walked_rows
     return rows(batch, header, shows_metadata, shows_content)
 
@@ -54,8 +65,7 @@ def greatest_timestamp_ms(batch: memoryview, header: BatchHeader) -> int:
     if header.is_log_append_time:
         return header.max_timestamp_ms
     if header.is_arrow:
-        times = payload_of(header).to_columns(batch, header).column("timestamp").cast(pa.int64())
-        return max(-1, int(pc.max(times).as_py()) // 1_000)
+        return max(-1, int(payload_of(header).times(batch, header).timestamps_ms.max()))
     deltas = (record.timestamp_delta_ms for record in walk(records_of(batch, header), header.record_count))
     return max(-1, header.base_timestamp_ms + max(deltas))
 

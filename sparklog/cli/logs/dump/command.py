@@ -22,7 +22,7 @@ from sparklog.cli.logs.dump.problems import Kind, Problems
 from sparklog.cli.progress import patience, say
 from sparklog.storage.inspection.inspect_file import InspectedFile, Unreadable
 from sparklog.storage.log_directory import BOOT_ID, LOCK
-from sparklog.storage.small_files import meta_properties, partition_metadata
+from sparklog.storage.small_files import meta_properties, partition_metadata, schema_file
 from sparklog.storage.small_files.clean_stop import CLEAN_MARKER, FOUND_CLEAN
 
 MESSAGE_SIZE_MAX: Final = 5 * 1024 * 1024
@@ -37,6 +37,7 @@ Dump = Callable[[Report, InspectedFile], None]
 BY_NAME: Final[Mapping[str, tuple[Dump, str]]] = {
     **dict.fromkeys(texts.COLUMNS, (texts.dump_checkpoint, "entries")),
     partition_metadata.FILE: (texts.dump_partition_metadata, "properties"),
+    schema_file.FILE: (texts.dump_schema, "columns"),
     meta_properties.FILE: (texts.dump_meta_properties, "properties"),
     CLEAN_MARKER: (texts.dump_clean_marker, "properties"),
     FOUND_CLEAN: (texts.dump_found_clean, "properties"),
@@ -65,7 +66,7 @@ REFUSED: Final = {
 DESCRIPTION: Final = """\
 Shows what is in the files of a log directory, in the lines of Kafka's DumpLogSegments:
 segments (.log), indexes (.index, .timeindex, .txnindex), producer states (.snapshot),
-checkpoints, leader-epoch-checkpoint, partition.metadata, meta.properties;
+checkpoints, leader-epoch-checkpoint, partition.metadata, schema, meta.properties;
 and the objects of a remote segment (.arrow, .rest).
 
 Files are only read, and not locked: a broker may be running on them.

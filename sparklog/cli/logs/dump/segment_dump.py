@@ -5,9 +5,11 @@ from dataclasses import replace
 from sparklog.cli.logs.dump.arrow_columns import arrow_row, column_rows
 from sparklog.cli.logs.dump.batch_records import record_rows
 from sparklog.cli.logs.dump.dump_options import Report
+from sparklog.cli.logs.dump.dumped_rows import columns_beside, is_typed
 from sparklog.cli.logs.dump.problems import Kind
 from sparklog.cli.logs.dump.rows import BatchRow
 from sparklog.model.errors import CorruptBatch
+from sparklog.records.arrow.envelope_crc import envelope_crc
 from sparklog.records.arrow.header import parse_arrow_header
 from sparklog.records.envelope import COMPRESSION_MASK, ENVELOPE_BYTES, Compression
 from sparklog.storage.inspection.inspect_file import InspectedFile
@@ -57,13 +59,14 @@ def _show_batch(report: Report, walk: LogWalk, found: FoundBatch, last_offset: i
         _complain(report, found, f"its {header.size_bytes} bytes are more than {BATCH_BYTES_MAX}: not opened")
         return last_offset
     if header.is_arrow:
-        _show_columns(report, found, batch[ENVELOPE_BYTES:])
+        _show_columns(report, found, batch)
     if report.options.deep_iteration:
         return _show_records(report, found, batch, last_offset)
     return last_offset
 
 
-def _show_columns(report: Report, found: FoundBatch, payload: memoryview) -> None:
+def _show_columns(report: Report, found: FoundBatch, batch: memoryview) -> None:
+    payload = batch[ENVELOPE_BYTES:]
     try:
         header = parse_arrow_header(payload)
     except CorruptBatch as error:
@@ -73,6 +76,9 @@ def _show_columns(report: Report, found: FoundBatch, payload: memoryview) -> Non
     report.output.part("arrow", fixed)
     if not fixed.metadata_crc_holds:
         _complain(report, found, f"the CRC {header.metadata_crc:#010x} of the Arrow metadata does not match")
+    if is_typed(batch, found.header) and header.envelope_crc != envelope_crc(batch):
+        crc = f"{header.envelope_crc:#010x}"
+        _complain(report, found, f"the CRC {crc} of the envelope's fields in the header does not match")
     for column in column_rows(payload, header):
         report.output.part("columns", column)
         if not column.crc_holds:
@@ -90,6 +96,7 @@ def _show_records(
         found.header,
         shows_metadata=not options.skip_record_metadata,
         shows_content=options.print_data_log,
+        topic=columns_beside(report.full_path) if is_typed(batch, found.header) else None,
     )
     try:
         for row in rows:

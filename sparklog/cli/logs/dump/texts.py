@@ -11,7 +11,9 @@ from typing import Final
 from sparklog.cli.logs.dump.dump_options import Report
 from sparklog.cli.logs.dump.rows import FieldsRow
 from sparklog.core.replication.epoch_history import EpochHistory
-from sparklog.model.errors import LogDirectoryError
+from sparklog.model.errors import LogDirectoryError, SchemaError
+from sparklog.model.schema.ddl_text import type_text
+from sparklog.model.schema.document import SchemaDocument
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.inspection.inspect_file import InspectedFile, Unreadable
 from sparklog.storage.recovery.log_recovery import CORRUPTION
@@ -66,6 +68,25 @@ def _checkpoint_row(names: Sequence[str], line: str) -> FieldsRow | None:
 def dump_partition_metadata(report: Report, file: InspectedFile) -> None:
     _show_pairs(report, _text(report, file), ":")
     _ask_brokers_code(report, partition_metadata.read_topic_id)
+
+
+def dump_schema(report: Report, file: InspectedFile) -> None:
+    """The columns of the newest version; the file has all of them."""
+    try:
+        document = SchemaDocument.decode(_text(report, file).encode("utf-8"))
+    except SchemaError as error:
+        report.corrupt(str(error))
+        return
+    report.output.fact("version", document.version, f"version: {document.version}")
+    for name, column in (("key", document.key), ("timestamp", document.timestamp)):
+        report.output.fact(name, column, f"{name}: {'none' if column is None else column}")
+    for field in document.at(document.version):
+        nullable = "true" if field.nullable else "false"
+        report.output.row(
+            FieldsRow(
+                {"id": field.id, "name": field.name, "type": type_text(field.type), "nullable": nullable}
+            )
+        )
 
 
 def dump_meta_properties(report: Report, file: InspectedFile) -> None:

@@ -24,9 +24,10 @@ from sparklog.model.ids import BrokerId, ControllerEpoch, LeaderEpoch
 from sparklog.model.loops import Loop, Pause, go_on
 from sparklog.model.zookeeper import ConnectionLost, Operation
 from sparklog.network.clock import SystemClock
-from sparklog.records.envelope import set_producer, split, stamp
+from sparklog.records.envelope import split, stamp
 from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.remote_segment.rest_object import open_rest_object, rebuild
+from sparklog.records.restamp import set_producer
 from sparklog.storage.log_config import LogConfig
 from sparklog.testing.memory_zookeeper import MemoryZooKeeper
 from tests.broker.partition_harness import TP, Harness

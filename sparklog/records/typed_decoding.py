@@ -1,0 +1,58 @@
+"""Decoding the rows of consecutive batches of a typed topic, as in a fetch reply.
+
+Each batch is mapped from its version of the topic's columns to the columns that the reader wants. Offsets and
+times follow in columns of their own, whose names no topic's column can have.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from sparklog.model.schema.data_types import Columns
+from sparklog.records.arrow.arrow_types import TIMESTAMP, arrow_type
+from sparklog.records.arrow.topic_columns import TopicColumns
+from sparklog.records.arrow.typed_payload import read_typed
+from sparklog.records.bridge import numbers
+from sparklog.records.decoding import Batch
+from sparklog.records.envelope import Bytes
+
+OFFSET: Final = "_offset"
+TIMESTAMP_NAME: Final = "_timestamp"
+_MICROSECONDS: Final = 1_000
+_MS_MAX: Final = (2**63 - 1) // _MICROSECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class TypedReading:
+    """What a reader of a typed topic knows, and the columns that it wants, in their order."""
+
+    topic: TopicColumns
+    wanted: Columns
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the batches that ``read`` yields."""
+        return pa.schema(
+            [
+                *(pa.field(field.name, arrow_type(field.type)) for field in self.wanted),
+                pa.field(OFFSET, pa.int64()),
+                pa.field(TIMESTAMP_NAME, TIMESTAMP),
+            ]
+        )
+
+    def read(self, buffer: Bytes, batches: Iterable[Batch]) -> Iterator[pa.RecordBatch]:
+        """The rows of ``batches``, the result of ``split(buffer)``, in order. The caller checks CRCs.
+
+        CorruptBatch for an unreadable batch, UnknownColumns for one of a later version of the columns.
+        """
+        schema = self.schema
+        for position, header in batches:
+            if header.is_control or not header.record_count:
+                continue
+            rows = read_typed(memoryview(buffer)[position : position + header.size_bytes], header, self.topic)
+            times_us = np.clip(rows.timestamps_ms(), None, _MS_MAX) * _MICROSECONDS
+            place = [numbers(header.base_offset + rows.offset_deltas), numbers(times_us).view(TIMESTAMP)]
+            yield pa.RecordBatch.from_arrays([*rows.mapped(self.wanted), *place], schema=schema)
