@@ -7,6 +7,9 @@ from typing import Any, Final
 
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.partition.partition import Partition
+from sparklog.core.security.access import Access, every_operation
+from sparklog.core.security.acl import AclOperation, ResourceType
+from sparklog.core.security.rules import CLUSTER_NAME
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, TopicId, TopicPartition
 from sparklog.model.settings.config import TopicConfig
@@ -36,6 +39,10 @@ class Call:
     header: RequestHeader
     exchange: Exchange
     broker: BrokerContext
+    access: Access | None = None
+    """What the requester may do; None: everything, because there is no authorizer."""
+    finish: Callable[[Any], Any] | None = None
+    """Adds what was refused to the response, and takes out of it what the requester may not see."""
 
     @property
     def version(self) -> int:
@@ -50,6 +57,22 @@ class Call:
     def context(self) -> RequestContext:
         """Connection, listener, principal and address of the client."""
         return self.exchange.context
+
+    def allows(self, operation: AclOperation, resource: ResourceType, name: str = CLUSTER_NAME) -> bool:
+        """Whether the requester has the right now; its lack is logged."""
+        return self.access is None or self.access.allows(operation, resource, name)
+
+    def operations(self, resource: ResourceType, name: str = CLUSTER_NAME) -> int:
+        """What the requester may do to the resource, as bits (KIP-430)."""
+        if self.access is None:
+            return every_operation(resource)
+        return self.access.operations(resource, name)
+
+    def cluster_operations(self) -> int:
+        """What the requester may do to the cluster; nothing for who may not describe it."""
+        if self.access is not None and not self.access.sees(AclOperation.describe, ResourceType.cluster):
+            return 0
+        return self.operations(ResourceType.cluster)
 
     def partition(
         self, topic_partition: TopicPartition, topic_id: TopicId = NO_TOPIC_ID
@@ -82,6 +105,8 @@ class Call:
 
     def reply(self, response: Any, throttle_ms: int = 0, *, errors: Sequence[ErrorCode] = ()) -> None:
         """``errors``: those that the response has in packed fields."""
+        if self.finish is not None:
+            response = self.finish(response)
         self.exchange.errors = [*errors_in(response), *errors]
         self.exchange.reply(
             encode_response(response, self.header.api_version, self.header.correlation_id), throttle_ms

@@ -33,6 +33,7 @@ from sparklog.model.ids import BrokerId
 from sparklog.model.ports import Executor, Guard
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
+from sparklog.network.access_control import AccessControl
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,8 @@ class BrokerContext:
     away.
     """
     conversions: ConversionStatistics
+    access_control: AccessControl | None = None
+    """None without an authorizer: everybody may do everything."""
     identity: Mapping[str, str] = field(default_factory=dict)
     """Settings whose values the broker found at its start: its id, log directories and addresses."""
 

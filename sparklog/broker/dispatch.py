@@ -11,6 +11,7 @@ exception is ApiVersions: an unknown version is answered with the known versions
 import logging
 from typing import Final
 
+from sparklog.broker.admission import admit
 from sparklog.broker.apis import HANDLERS
 from sparklog.broker.call import Call
 from sparklog.broker.context import BrokerContext
@@ -82,15 +83,21 @@ class Dispatcher:
         if self._kind_of(listener) not in api.listeners:
             self._refuse(exchange, WireError(f"{api.name} is not served on listener {listener}"))
             return
-        call = Call(request.header, exchange, self._broker)
+        call, body = Call(request.header, exchange, self._broker), request.body
+        control = self._broker.access_control
+        if control is not None:
+            admitted = admit(call, control, api, body)
+            if admitted is None:
+                return
+            call, body = admitted
         if api.waits is Waits.first_report and not self._broker.metadata.is_received:
             self._broker.first_report.wait(
-                lambda: call.carefully(lambda: handler(call, request.body)), exchange.close
+                lambda: call.carefully(lambda: handler(call, body)), exchange.close
             )
         elif api.waits is Waits.controller:
-            self._broker.waiting_room.submit(lambda: call.carefully(lambda: handler(call, request.body)))
+            self._broker.waiting_room.submit(lambda: call.carefully(lambda: handler(call, body)))
         else:
-            handler(call, request.body)
+            handler(call, body)
 
     def _kind_of(self, listener: str) -> ListenerKind:
         is_brokers = listener == self._broker.brokers_listener

@@ -18,6 +18,7 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "groups": "sparklog.cli.coordinators.groups.command:COMMAND",
     "transactions": "sparklog.cli.coordinators.transactions.command:COMMAND",
     "configs": "sparklog.cli.cluster.configs.command:COMMAND",
+    "acls": "sparklog.cli.security.acls_command:COMMAND",
     "reassign": "sparklog.cli.cluster.reassign.command:COMMAND",
     "elect-leaders": "sparklog.cli.cluster.elect_leaders:COMMAND",
     "dump-log": "sparklog.cli.logs.dump.command:COMMAND",

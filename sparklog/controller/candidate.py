@@ -15,7 +15,7 @@ Everything here runs on the event loop's thread.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from sparklog.controller.ports import AnswerCommand, Channels
@@ -36,9 +36,12 @@ from sparklog.core.controller.state.znodes import (
     encode_controller_epoch,
     incarnation_path,
 )
+from sparklog.core.security.rule_nodes import RULE_PATHS
+from sparklog.core.security.rules import Pattern
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.ports import Timer
+from sparklog.model.settings.access_settings import AUTHORIZER
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import (
@@ -169,6 +172,12 @@ class Candidate:
         if term is not None and term.epoch == epoch:
             self._in_term(lambda: term.push_answered(answer))
 
+    def acls_changed(self, patterns: Collection[Pattern]) -> None:
+        """Access rules of these patterns were written, or all of them were read again."""
+        if self._term is not None:
+            term = self._term
+            self._in_term(lambda: term.acls_changed(patterns))
+
     def broker_died(self, broker: BrokerId, broker_epoch: BrokerEpoch, how: str = "") -> None:
         """The supervisor's report, with ``how`` the process ended in words. Without the office, delete the
         node, so that the controller notices.
@@ -240,7 +249,8 @@ class Candidate:
             self._later(self._run)
 
     def _take_office(self) -> None:
-        for path in PERSISTENT_PATHS:
+        rule_paths = RULE_PATHS if self._config.get_str(AUTHORIZER) else ()
+        for path in (*PERSISTENT_PATHS, *rule_paths):
             self._zookeeper.ensure_path(path)
         generation, session_id = self._zookeeper.generation, self._zookeeper.session_id
         office = self._zookeeper.exists(CONTROLLER)

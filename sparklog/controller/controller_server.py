@@ -18,20 +18,24 @@ from sparklog.controller.channel_connections import ChannelConnections
 from sparklog.controller.event_loop import EventLoop
 from sparklog.controller.handlers import ControllerHandlers
 from sparklog.controller.metrics import controller_metrics
+from sparklog.controller.notification_purge import NotificationPurge
 from sparklog.controller.ports import AnswerCommand
 from sparklog.controller.reports import report_of
 from sparklog.core.controller.actions import PushAnswer
 from sparklog.core.controller.commands.controller_command import Command
 from sparklog.core.controller.state.znodes import CONTROLLER, ControllerNode, decode_controller
-from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
+from sparklog.core.security.rule_nodes import CHANGES
+from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicId
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.network.acceptor import Listener
+from sparklog.network.access_control import AccessControl, access_control_of
 from sparklog.network.listener_tls import (
     cluster_logins,
     inter_broker_connector,
     inter_broker_server,
+    own_principal,
     watch_expiry,
 )
 from sparklog.network.loop_threads import LoopThreads, no_calls
@@ -39,6 +43,7 @@ from sparklog.network.reactor import Reactor
 from sparklog.network.timer import ThreadTimer
 from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest, ClusterReportResponse
 from sparklog.zookeeper.broker_registration import read_or_create_cluster_id
+from sparklog.zookeeper.rule_watch import RuleWatch
 from sparklog.zookeeper.user_nodes import load_users, watch_users
 
 logger: Final = logging.getLogger(__name__)
@@ -79,7 +84,14 @@ class ControllerServer:
         self._clock = clock
         self._pid = pid
         self._application = application
-        self._handlers = ControllerHandlers(cluster_config, self._submit_command, self._report)
+        self._access_control = access_control_of(cluster_config, clock, threading.Lock())
+        self._handlers = ControllerHandlers(
+            cluster_config,
+            self._submit_command,
+            self._report,
+            access_control=self._access_control,
+            topic_name=self._topic_name,
+        )
         self._tls = inter_broker_server(cluster_config)
         brokers_listener = cluster_config.listeners.inter_broker
         logins = self._logins = cluster_logins(cluster_config, [brokers_listener])
@@ -132,6 +144,8 @@ class ControllerServer:
     def start(self) -> None:
         read_or_create_cluster_id(self._zookeeper)
         self._follow_users()
+        if self._access_control is not None:
+            self._follow_rules(self._access_control)
         self._reactor.start()
         self._timer = ThreadTimer("controller-timer")
         self._candidate = Candidate(
@@ -213,7 +227,27 @@ class ControllerServer:
             self.metrics_port = server.port
             self._closing.callback(server.close)
 
+    def _follow_rules(self, access: AccessControl) -> None:
+        """Read the access rules, and go on reading what changes. Raises ConfigError if the controller may do
+        nothing by them.
+        """
+        watch = RuleWatch(
+            self._zookeeper,
+            access.authorizer,
+            lambda patterns: self._loop.submit(lambda: self._in_candidate().acls_changed(patterns)),
+        )
+        watch.read_all()
+        access.check_own_right(own_principal(self._config), "the controller")
+        self._channel_threads.start("access-rules", watch.loop)
+        purge = NotificationPurge(self._zookeeper, CHANGES.values(), self._clock, lambda: self.is_active)
+        self._channel_threads.start("old-notifications", purge.loop)
+
     # ------------------------------------------------------------------------- between the threads
+
+    def _topic_name(self, topic_id: TopicId) -> str | None:
+        """Read beside the event loop: a topic that is not there yet, or no more, is one that is not there."""
+        term = None if self._candidate is None else self._candidate.term
+        return None if term is None else term.image.topic_names.get(topic_id)
 
     def _in_candidate(self) -> Candidate:
         assert self._candidate is not None, "the controller was not started"

@@ -17,12 +17,15 @@ from typing import Final
 from sparklog.controller.ports import AnswerCommand
 from sparklog.core.apis.api import ListenerKind
 from sparklog.core.apis.api_table import APIS, ROWS
-from sparklog.core.controller.commands.controller_command import Command
+from sparklog.core.controller.commands.controller_command import Command, Result
 from sparklog.core.security.requester import Requester, decode_requester
 from sparklog.model.errors import ErrorCode, WireError
+from sparklog.model.ids import TopicId
 from sparklog.model.parts import Part, read_parts
 from sparklog.model.settings.config import BrokerConfig
+from sparklog.network.access_control import AccessControl
 from sparklog.network.exchange import Exchange
+from sparklog.wire.access.judging import Denied, Question, Verdict, judge
 from sparklog.wire.codec import (
     Message,
     Request,
@@ -52,8 +55,18 @@ class ControllerHandlers:
     """
 
     def __init__(
-        self, config: BrokerConfig, submit: Submit, report: Report, *, new_topic_id: NewTopicId = uuid.uuid4
+        self,
+        config: BrokerConfig,
+        submit: Submit,
+        report: Report,
+        *,
+        new_topic_id: NewTopicId = uuid.uuid4,
+        access_control: AccessControl | None = None,
+        topic_name: Callable[[TopicId], str | None] = lambda topic_id: None,
     ) -> None:
+        """``access_control``: None if there is no authorizer. ``topic_name``: of the topic with this id."""
+        self._access_control = access_control
+        self._topic_name = topic_name
         self._config = config
         self._report = report
         self._submit = submit
@@ -83,19 +96,50 @@ class ControllerHandlers:
 
         requester = exchange.context.requester
         if isinstance(request.body, EnvelopeRequest):
-            self._open_envelope(request.body, requester, respond)
+            verdict = self._judge(request, requester)
+            if isinstance(verdict, Denied):
+                respond(verdict.response)
+            else:
+                self._open_envelope(request.body, requester, respond)
         elif isinstance(request.body, ApiVersionsRequest):
             respond(self._api_versions(ErrorCode.none))
         elif isinstance(request.body, ClusterReportRequest):
-            respond(self._report(request.body))
+            respond(self._reported(request, requester))
         else:
             self._decide(request, requester, respond)
 
     def _decide(self, request: Request, requester: Requester, respond: SendResponse) -> None:
-        """Let the event loop decide on the request, and answer it then."""
-        api = COMMAND_APIS[request.header.api_key]
-        command = Command(api.to_request(request.body, self._new_topic_id), requester)
-        self._submit(command, lambda result: respond(api.to_response(result, self._config)))
+        """Let the event loop decide on what the requester may ask for, and answer it then."""
+        api, body = COMMAND_APIS[request.header.api_key], request.body
+        verdict = self._judge(request, requester)
+        if isinstance(verdict, Denied):
+            respond(verdict.response)
+            return
+        finish = None
+        if verdict is not None:
+            body, finish = verdict.request, verdict.finish
+
+        def answer(result: Result) -> None:
+            response = api.to_response(result, self._config)
+            respond(response if finish is None else finish(response))
+
+        self._submit(Command(api.to_request(body, self._new_topic_id), requester), answer)
+
+    def _reported(self, request: Request, requester: Requester) -> Message:
+        verdict = self._judge(request, requester)
+        if isinstance(verdict, Denied):
+            response: Message = verdict.response
+            return response
+        response = self._report(request.body)
+        return response if verdict is None or verdict.finish is None else verdict.finish(response)
+
+    def _judge(self, request: Request, requester: Requester) -> Verdict | None:
+        """What of the request the requester may ask for; None if there is no authorizer."""
+        if self._access_control is None:
+            return None
+        api, version = APIS[request.header.api_key], request.header.api_version
+        access = self._access_control.of(requester)
+        return judge(Question(api, request.body, version, access, self._topic_name))
 
     def _open_envelope(self, envelope: EnvelopeRequest, broker: Requester, respond: SendResponse) -> None:
         """Decide on the request inside for the requester that ``broker`` names, not for the broker."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
+from sparklog.core.controller.state.acl_nodes import AclNode, acl_node
 from sparklog.core.controller.state.image import ClusterSnapshot, LiveBroker, TopicSnapshot
 from sparklog.core.controller.state.quota_nodes import (
     CLIENT_CONFIGS,
@@ -40,6 +41,9 @@ from sparklog.core.controller.state.znodes import (
     topic_config_path,
     topic_path,
 )
+from sparklog.core.security.acl import ResourceType
+from sparklog.core.security.rule_nodes import rules_path, type_path
+from sparklog.core.security.rules import Pattern, PatternType
 from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicId
@@ -105,9 +109,13 @@ def _read_broker(zookeeper: ZooKeeper, broker: BrokerId) -> LiveBroker | None:
 
 
 def read_snapshot(
-    zookeeper: ZooKeeper, controller_epoch: ControllerEpoch, controller_epoch_version: int
+    zookeeper: ZooKeeper,
+    controller_epoch: ControllerEpoch,
+    controller_epoch_version: int,
+    *,
+    with_acls: bool = False,
 ) -> ClusterSnapshot:
-    """Everything, for the controller of this epoch."""
+    """Everything, for the controller of this epoch. ``with_acls``: access rules too."""
     block = zookeeper.get(PRODUCER_ID_BLOCK)
     return ClusterSnapshot(
         controller_epoch=controller_epoch,
@@ -119,7 +127,26 @@ def read_snapshot(
         producer_block_version=-1 if block is None else block.stat.version,
         broker_configs=_read_broker_configs(zookeeper),
         quotas=_read_quotas(zookeeper),
+        acls=read_acls(zookeeper, _patterns(zookeeper)) if with_acls else {},
     )
+
+
+def _patterns(zookeeper: ZooKeeper) -> list[Pattern]:
+    """All patterns that have access rules."""
+    return [
+        Pattern(resource, name, kind)
+        for kind in PatternType
+        for resource in ResourceType
+        for name in zookeeper.children(type_path(kind, resource))
+    ]
+
+
+def read_acls(zookeeper: ZooKeeper, patterns: Iterable[Pattern]) -> dict[Pattern, AclNode]:
+    """The access rules of those of ``patterns`` that have any."""
+    named = list(patterns)
+    paths = [rules_path(pattern) for pattern in named]
+    nodes = zip(named, paths, zookeeper.get_many(paths), strict=True)
+    return {pattern: acl_node(path, node) for pattern, path, node in nodes if node is not None}
 
 
 def _read_broker_configs(zookeeper: ZooKeeper) -> dict[str, dict[str, str]]:

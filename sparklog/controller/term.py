@@ -18,11 +18,17 @@ Whatever ends the term raises ``TermEnded``; its owner then calls ``close``.
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from sparklog.controller.ports import AnswerCommand, Channels
-from sparklog.controller.snapshot import has_withdrawn, read_brokers, read_registered, read_snapshot
+from sparklog.controller.snapshot import (
+    has_withdrawn,
+    read_acls,
+    read_brokers,
+    read_registered,
+    read_snapshot,
+)
 from sparklog.core.controller.actions import (
     Action,
     Answer,
@@ -50,10 +56,12 @@ from sparklog.core.controller.commands.controller_command import (
 from sparklog.core.controller.events.cluster_event import ClusterEvent, EventKind
 from sparklog.core.controller.events.event_log import EventLog
 from sparklog.core.controller.machine import ControllerMachine
-from sparklog.core.controller.state.image import ClusterImage, LiveBroker
+from sparklog.core.controller.state.image import ClusterImage, ClusterSnapshot, LiveBroker
 from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller_epoch
+from sparklog.core.security.rules import Pattern
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
+from sparklog.model.settings.access_settings import AUTHORIZER
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ConnectionLost, MultiFailed, SessionExpired, SetData, ZooKeeper
@@ -105,6 +113,7 @@ class Term:
         self._wake_at = wake_at
         self._on_loss = on_loss
         self._machine = ControllerMachine(config)
+        self._has_authorizer = bool(config.get_str(AUTHORIZER))
         self._question: ReadBrokers | ReadRegistered | Reload | None = None
         self._deferred: deque[Fact] = deque()
         self._waiting: dict[CommandId, tuple[Command, AnswerCommand]] = {}
@@ -127,7 +136,7 @@ class Term:
         """Read everything and begin to decide. If ZooKeeper is away this raises, and the term has not
         begun.
         """
-        snapshot = read_snapshot(self._zookeeper, self.epoch, self.epoch_version)
+        snapshot = self._read_snapshot()
         elected = f"the controller of {self._holder} took office in epoch {self.epoch}"
         event = ClusterEvent(EventKind.controller, self._holder, elected)
         self._carry_out([event, *self._machine.on_activated(snapshot, self._now())])
@@ -154,6 +163,10 @@ class Term:
 
     def push_answered(self, answer: PushAnswer) -> None:
         self._tell(lambda: self._machine.on_push_answered(answer, self._now()))
+
+    def acls_changed(self, patterns: Collection[Pattern]) -> None:
+        """Somebody wrote access rules of these patterns; it may have been this controller."""
+        self._tell(lambda: self._read_acls(patterns))
 
     def tick(self) -> None:
         self.retry()
@@ -254,7 +267,7 @@ class Term:
                     self._require_office()
                     if fences and not self._has_fenced():
                         return self._ask(question)
-                    snapshot = read_snapshot(self._zookeeper, self.epoch, self.epoch_version)
+                    snapshot = self._read_snapshot()
                     ended = self._ended(snapshot.brokers)
                     return self._machine.on_reloaded(snapshot, self._now(), ended)
         except SessionExpired as error:
@@ -265,6 +278,18 @@ class Term:
             self._question = question
             self._wake_at(self._now() + RETRY_MS)
             return []
+
+    def _read_snapshot(self) -> ClusterSnapshot:
+        return read_snapshot(self._zookeeper, self.epoch, self.epoch_version, with_acls=self._has_authorizer)
+
+    def _read_acls(self, patterns: Collection[Pattern]) -> list[Action]:
+        """Read here, where nothing writes meanwhile. A reconnect brings all patterns again."""
+        try:
+            found = read_acls(self._zookeeper, patterns)
+        except ConnectionLost as error:
+            logger.info("access rules are read when ZooKeeper is back: %s", error)
+            return []
+        return self._machine.on_acls({one: found.get(one) for one in patterns}, self._now())
 
     def _ended(self, seen: Mapping[BrokerId, LiveBroker]) -> frozenset[BrokerId]:
         """The brokers that are registered no more, and of which somebody can tell that they ended."""

@@ -11,6 +11,7 @@ The code of TLS is imported where a listener speaks it, and nowhere else.
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from sparklog.core.security.requester import ANONYMOUS
 from sparklog.model.errors import ConfigError
 from sparklog.model.metric import Metric
 from sparklog.model.ports import Timer
@@ -89,6 +90,20 @@ def _login_of(config: BrokerConfig, listener: str) -> "ClientLogin | None":
     from sparklog.network.login.client_login import ClientLogin
 
     return ClientLogin(config.brokers_login(listener))
+
+
+def own_principal(config: BrokerConfig) -> str:
+    """By which principal brokers and the controller with this configuration know each other."""
+    listener = config.listeners.inter_broker
+    if listener in config.listeners.with_login():
+        from sparklog.credentials.jaas_users import user_and_password
+
+        return f"User:{user_and_password(config.brokers_login(listener).jaas).user}"
+    if listener not in config.listeners.with_tls():
+        return ANONYMOUS
+    from sparklog.network.tls.own_principal import principal_among_brokers
+
+    return principal_among_brokers(config.tls(listener))
 
 
 def watch_expiry(server: str, sides: "Mapping[str, ListenerTls]", clock: Clock, timer: Timer) -> ReadMetrics:

@@ -245,7 +245,11 @@ OF_REFERENCE = f"{JAAS}=${{file:/etc/sparklog/secrets.properties:users}}"
             "",
         ),
         ("TLS without a certificate", ["listeners=PLAINTEXT://:9092,SSL://:9093"], ""),
-        ("an authorizer", ["authorizer.class.name=kafka.security.authorizer.AclAuthorizer"], ""),
+        (
+            "an authorizer, and brokers that nobody knows",
+            ["authorizer.class.name=kafka.security.authorizer.AclAuthorizer"],
+            "",
+        ),
         ("super users, without an authorizer", ["super.users=User:admin"], ""),
         ("a password that everybody sees", ["ssl.key.password=secret"], ADVISED_TLS),
         ("TLS of a listener that there is not", ["listener.name.outside.ssl.client.auth=required"], ""),

@@ -12,6 +12,7 @@ from typing import Any, Final
 from sparklog.core.apis.api_table import ROWS
 from sparklog.core.security.acl import ResourceType
 from sparklog.core.security.conditions import Condition
+from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, INTERNAL_TOPICS
 from sparklog.wire.messages.admin.create_topics import CreatableTopic
 from sparklog.wire.messages.admin.delete_topics import DeleteTopicState
 from sparklog.wire.messages.discovery.metadata import MetadataRequestTopic
@@ -81,6 +82,7 @@ def looked_up(name: str, *, creates: bool = True, operations: bool = False) -> A
     )  # fmt: skip
 
 
+INTERNAL: Final = [CreatableTopic(name=GROUP_OFFSETS_TOPIC, num_partitions=1, replication_factor=1)]
 CREATED: Final = [CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1)]
 
 UNCONDITIONAL: Final[Mapping[str, Asked]] = {
@@ -96,7 +98,6 @@ UNCONDITIONAL: Final[Mapping[str, Asked]] = {
     "SyncGroup": asked("SyncGroup", group_id=GROUP),
     "ListGroups": asked("ListGroups"),
     "DescribeGroups": asked("DescribeGroups", groups=[GROUP]),
-    "CreateTopics": asked("CreateTopics", topics=CREATED),
     "DeleteTopics": asked("DeleteTopics", topics=[DeleteTopicState(name=TOPIC)]),
     "AddOffsetsToTxn": asked("AddOffsetsToTxn", transactional_id=ID, group_id=GROUP),
     "EndTxn": asked("EndTxn", transactional_id=ID),
@@ -130,6 +131,8 @@ INSIDE: Final[Mapping[tuple[str, Condition], Asked]] = {
         "FindCoordinator", key_type=TRANSACTIONS, coordinator_keys=[ID, OWN_NAME]
     ),
     ("CreateTopics", Condition.with_settings): asked("CreateTopics", 5, topics=CREATED),
+    ("CreateTopics", Condition.of_clients): asked("CreateTopics", topics=CREATED),
+    ("CreateTopics", Condition.of_internal_topics): asked("CreateTopics", topics=[*INTERNAL, *CREATED]),
     ("DeleteTopics", Condition.named_by_id): asked(
         "DeleteTopics", topics=[DeleteTopicState(name=None, topic_id=TOPIC_ID)]
     ),
@@ -167,6 +170,7 @@ OUTSIDE: Final[Mapping[tuple[str, Condition], Asked]] = {
         "FindCoordinator", key_type=TRANSACTIONS, coordinator_keys=[OWN_NAME]
     ),
     ("CreateTopics", Condition.with_settings): asked("CreateTopics", 4, topics=CREATED),
+    ("CreateTopics", Condition.of_clients): asked("CreateTopics", topics=INTERNAL),
     ("DeleteTopics", Condition.named_by_id): UNCONDITIONAL["DeleteTopics"],
     ("CreateDelegationToken", Condition.for_another_owner): asked("CreateDelegationToken"),
     ("DescribeCluster", Condition.with_operations): asked("DescribeCluster"),
@@ -201,6 +205,10 @@ IS_IN: Final[Mapping[Condition, Callable[[Any, int], bool]]] = {
     Condition.for_topic: lambda request, _: any(one.resource_type == OF_TOPIC for one in request.resources),
     Condition.for_broker: lambda request, _: any(
         one.resource_type in (OF_BROKER, OF_LOGGERS) for one in request.resources
+    ),
+    Condition.of_clients: lambda request, _: any(one.name not in INTERNAL_TOPICS for one in request.topics),
+    Condition.of_internal_topics: lambda request, _: any(
+        one.name in INTERNAL_TOPICS for one in request.topics
     ),
     Condition.named_by_id: lambda request, _: any(one.name is None for one in request.topics),
     Condition.created_automatically: lambda request, _: request.allow_auto_topic_creation,

@@ -6,6 +6,7 @@ from sparklog.wire.messages.discovery.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
+from sparklog.wire.messages.discovery.metadata import OPERATIONS_OMITTED
 
 
 def handle(call: Call, request: DescribeClusterRequest) -> None:
@@ -18,5 +19,12 @@ def handle(call: Call, request: DescribeClusterRequest) -> None:
                 DescribeClusterBroker(broker_id=node.id, host=node.host, port=node.port, rack=node.rack)
                 for node in nodes.values()
             ],
+            cluster_authorized_operations=_operations(call, request),
         )
     )
+
+
+def _operations(call: Call, request: DescribeClusterRequest) -> int:
+    if not request.include_cluster_authorized_operations:
+        return OPERATIONS_OMITTED
+    return call.cluster_operations()

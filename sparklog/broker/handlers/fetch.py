@@ -22,6 +22,7 @@ from sparklog.broker.waiting.fetch_purgatory import NOT_READ, FetchLimits, Resul
 from sparklog.broker.waiting.fetch_sessions import FetchContext
 from sparklog.broker.waiting.session_partitions import Resting, rest_max_ms
 from sparklog.core.replication.read_replica import RACK_AWARE_SELECTOR
+from sparklog.core.security.acl import AclOperation, ResourceType
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.kafka_numbers import ISOLATION_LEVELS, READ_COMMITTED
@@ -44,6 +45,8 @@ FIRST_VERSION_WITH_ERROR = 7
 FIRST_VERSION_WITH_RACKS = 11
 FIRST_VERSION_WITH_ZSTD = 10
 
+NOT_ALLOWED: Final = ReadResult(ErrorCode.topic_authorization_failed)
+
 SELECTOR = "replica.selector.class"
 SESSION_SLOTS = "max.incremental.fetch.session.cache.slots"
 
@@ -59,7 +62,7 @@ class Asked:
 
 
 def handle(call: Call, request: FetchRequest) -> None:
-    if request.replica_id < 0:
+    if request.replica_id < 0 or not call.allows(AclOperation.cluster_action, ResourceType.cluster):
         _fetch(call, request, lambda: None)
         return
     in_progress = call.broker.fetches_in_progress
@@ -152,6 +155,7 @@ def _find_all(call: Call, context: FetchContext) -> list[Asked]:
     racks = _racks(call, request)
     from_any_replica = follower is None and call.version >= FIRST_VERSION_WITH_RACKS
     names: dict[TopicId, str | None] = {}
+    readable: dict[str, bool] = {}
     asked: list[Asked] = []
     for entry in context.partitions:
         name: str | None
@@ -163,6 +167,12 @@ def _find_all(call: Call, context: FetchContext) -> list[Asked]:
         if name is None:
             asked.append(Asked(entry, answer=ReadResult(ErrorCode.unknown_topic_id)))
             continue
+        if call.access is not None:
+            if name not in readable:
+                readable[name] = _may_fetch(call, request, name)
+            if not readable[name]:
+                asked.append(Asked(entry, answer=NOT_ALLOWED))
+                continue
         topic_partition = TopicPartition(name, number)
         found = call.partition(topic_partition, topic_id)
         if isinstance(found, ErrorCode):
@@ -184,6 +194,21 @@ def _find_all(call: Call, context: FetchContext) -> list[Asked]:
         else:
             asked.append(Asked(entry, answer=elsewhere))
     return asked
+
+
+def _may_fetch(call: Call, request: FetchRequest, topic: str) -> bool:
+    if request.replica_id >= 0:
+        return call.allows(AclOperation.cluster_action, ResourceType.cluster)
+    return call.allows(AclOperation.read, ResourceType.topic, topic)
+
+
+def _without_what_is_forbidden_now(call: Call, request: FetchRequest, results: Results) -> Results:
+    """Rules may have changed while the fetch waited."""
+    topics = {topic_partition.topic for topic_partition in results}
+    forbidden = {topic for topic in topics if not _may_fetch(call, request, topic)}
+    if not forbidden:
+        return results
+    return {one: NOT_ALLOWED if one.topic in forbidden else result for one, result in results.items()}
 
 
 def _cannot_read(call: Call, request: FetchRequest, topic: str, partition: Partition) -> ErrorCode | None:
@@ -220,6 +245,8 @@ def _name_of(call: Call, topic_id: TopicId) -> str | None:
 
 def _answer(call: Call, context: FetchContext, asked: list[Asked], results: Results) -> None:
     request = context.request
+    if call.access is not None:
+        results = _without_what_is_forbidden_now(call, request, results)
     old_reader = _old_reader(call, request)
     answers: list[tuple[AskedPartition, FetchPartitionData]] = []
     for one in asked:

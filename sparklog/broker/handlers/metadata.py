@@ -18,6 +18,7 @@ from sparklog.broker.coordination.internal_topic_creation import creatable
 from sparklog.broker.coordination.kinds import KINDS
 from sparklog.broker.forwarding import ask_controller
 from sparklog.broker.metadata.metadata_cache import CachedTopic, MetadataSnapshot
+from sparklog.core.security.acl import ResourceType
 from sparklog.model.cluster_facts import Node, PartitionState
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicId, topic_name_problem
@@ -26,6 +27,7 @@ from sparklog.wire.codec import encode_request
 from sparklog.wire.framing import FRAME_PREFIX
 from sparklog.wire.messages.admin.create_topics import CreatableTopic, CreateTopicsRequest
 from sparklog.wire.messages.discovery.metadata import (
+    OPERATIONS_OMITTED,
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
@@ -77,12 +79,21 @@ def _answer(call: Call, request: MetadataRequest) -> None:
     else:
         each_once = {(asked.name, asked.topic_id): asked for asked in request.topics or []}
         topics = [_asked(call, snapshot, asked, request) for asked in each_once.values()]
+    if request.include_topic_authorized_operations:
+        for one in topics:
+            if one.error_code is ErrorCode.none and one.name is not None:
+                one.topic_authorized_operations = call.operations(ResourceType.topic, one.name)
     call.reply(
         MetadataResponse(
             brokers=[_broker(node) for node in nodes.values()] + _departed(call, snapshot),
             cluster_id=call.broker.cluster_id,
             controller_id=min(nodes, default=-1),
             topics=topics,
+            cluster_authorized_operations=(
+                call.cluster_operations()
+                if request.include_cluster_authorized_operations
+                else OPERATIONS_OMITTED
+            ),
         )
     )
 

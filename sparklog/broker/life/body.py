@@ -34,6 +34,7 @@ from sparklog.broker.replicas.replica_parts import ReplicaParts
 from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.broker.to_controller.report_copy import ReportCopy
 from sparklog.broker.to_controller.schema_cache import Schemas
+from sparklog.core.security.requester import ANONYMOUS
 from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
@@ -41,6 +42,8 @@ from sparklog.model.loops import Loop, Loops
 from sparklog.model.ports import Executor
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import ZooKeeper
+from sparklog.network.access_control import AccessControl, access_control_of
+from sparklog.zookeeper.rule_watch import RuleWatch
 
 CONTROLLER_CALLS_MAX: Final = 4
 """Requests of clients that wait for the controller at the same time; further ones queue."""
@@ -90,6 +93,8 @@ class BodyPorts:
     """None without ``remote.log.storage.url``."""
     leadership_listeners: tuple[Callable[[PartitionTable], LeadershipListener], ...] = ()
     """Notified of each leadership before the broker's own listeners."""
+    own_principal: str = ANONYMOUS
+    """By which other brokers and the controller know this broker."""
     identity: Mapping[str, str] = field(default_factory=dict)
     """Settings whose values the broker finds at its start; filled in once it listens."""
 
@@ -106,6 +111,10 @@ class BrokerBody:
     copies: RemoteCopies | None
     """None without a remote store."""
     dispatcher: Dispatcher
+    rule_watch: RuleWatch | None
+    """None without an authorizer."""
+    own_principal: str
+    """As in ``BodyPorts``."""
 
     @property
     def parts(self) -> ReplicaParts:
@@ -144,7 +153,8 @@ class BrokerBody:
         verifications = replace(calls, lane=ports.lanes.verifications)
         verifier = TransactionVerifier(broker_id, metadata, coordinators, inside, verifications)
         transactions = (coordinators, markers, verifier)
-        context = _context(broker_id, cluster_id, metadata, replication, transactions, ports)
+        access = access_control_of(config, inside.clock, inside.new_guard())
+        context = _context(broker_id, cluster_id, metadata, replication, transactions, ports, access)
         cleaner = LogCleaner(
             parts.table.partitions,
             log_dirs,
@@ -161,7 +171,18 @@ class BrokerBody:
             _questions(cluster_id, parts, ports),
             _copies(broker_id, parts, ports),
             Dispatcher(context),
+            None if access is None else RuleWatch(ports.zookeeper, access.authorizer),
+            ports.own_principal,
         )
+
+    def read_rules(self) -> None:
+        """Read the access rules, if there is an authorizer. Raises ConfigError if this broker may do nothing
+        by them.
+        """
+        control = self.context.access_control
+        if control is not None and self.rule_watch is not None:
+            self.rule_watch.read_all()
+            control.check_own_right(self.own_principal, f"broker {self.context.broker_id}")
 
     def question_loops(self) -> list[tuple[str, Callable[[], Loop]]]:
         """Names and beginnings of the loops that compare logs with their histories."""
@@ -201,6 +222,7 @@ def _context(
     replication: Replication,
     transactions: tuple[CoordinatorShards, TransactionMarkers, TransactionVerifier],
     ports: BodyPorts,
+    access: AccessControl | None,
 ) -> BrokerContext:
     inside, parts, waits = ports.inside, replication.parts, replication.parts.waits
     coordinators, markers, verifier = transactions
@@ -238,6 +260,7 @@ def _context(
         new_guard=inside.new_guard,
         waiting_room=ports.waiting_room,
         conversions=ConversionStatistics(inside.new_guard()),
+        access_control=access,
         identity=ports.identity,
     )
 

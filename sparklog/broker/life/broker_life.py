@@ -229,9 +229,13 @@ class BrokerLife:
         )
 
     def _listen(self) -> None:
-        assert self.body is not None
-        self._broker = self._ports.listen(self.body)
-        self._ports.start_loops(self.body)
+        body = self.body
+        assert body is not None
+        body.read_rules()
+        self._broker = self._ports.listen(body)
+        self._ports.start_loops(body)
+        if body.rule_watch is not None:
+            self._ports.zookeeper_loops.start("access-rules", body.rule_watch.loop)
 
     def _register(self) -> None:
         assert self._log_dirs is not None

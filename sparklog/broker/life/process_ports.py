@@ -26,10 +26,12 @@ from sparklog.broker.life.store_threads import StoreThreads
 from sparklog.broker.ports import Ports
 from sparklog.broker.to_controller.controller_link import ControllerLink
 from sparklog.broker.to_controller.producer_ids import ProducerIds
+from sparklog.core.security.requester import ANONYMOUS
 from sparklog.model.cluster_facts import Broker
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch
 from sparklog.model.loops import Call, CallBroker
 from sparklog.model.metric import Metric
+from sparklog.model.settings.access_settings import AUTHORIZER
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
 from sparklog.network.dialing.peer_connections import PeerConnections
@@ -39,6 +41,7 @@ from sparklog.network.listener_tls import (
     check_certificates,
     cluster_logins,
     inter_broker_connector,
+    own_principal,
     tls_of_listeners,
     watch_expiry,
 )
@@ -144,6 +147,7 @@ class ProcessPorts:
             ),
             new_seed=lambda: secrets.randbits(64),
             store=None if self._store is None else self._store.ports(),
+            own_principal=own_principal(self._config) if self._config.get_str(AUTHORIZER) else ANONYMOUS,
             identity=self._identity,
         )
 

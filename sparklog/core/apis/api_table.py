@@ -12,10 +12,10 @@ Versions are those of Kafka 3.6, because clients infer the broker's release from
 clients: a Produce minimum of 3 makes older librdkafka send its batches uncompressed without a word
 (KAFKA-18659). Brokers and the controller speak one version, because both ends are ours.
 
-The dispatchers of brokers and of the controller read the listeners. Nothing enforces rights and quotas yet:
-they are what an authorizer and a throttle will read. The brokers' listener serves clients' APIs too, because
-followers fetch. What the controller decides on it serves directly as well: its listener is not for clients,
-but a client that reaches it is answered as by a broker.
+The dispatchers of brokers and of the controller read the listeners, and the rights if there is an authorizer
+(``wire/access``). Nothing enforces quotas yet: they are what a throttle will read. The brokers' listener
+serves clients' APIs too, because followers fetch. What the controller decides on it serves directly as well:
+its listener is not for clients, but a client that reaches it is answered as by a broker.
 """
 
 from collections.abc import Mapping
@@ -42,8 +42,8 @@ from sparklog.core.apis.rights import (
     DELETE_TOPIC,
     DESCRIBE_CLUSTER,
     DESCRIBE_CONFIGS,
-    DESCRIBE_EPOCHS,
     DESCRIBE_GROUP,
+    DESCRIBE_OFFSETS,
     DESCRIBE_OPERATIONS,
     DESCRIBE_QUOTAS,
     DESCRIBE_SCHEMA,
@@ -99,7 +99,7 @@ ROWS: Final = (
     # key, name, versions from, to, first flexible one, family, rights, quota
     _short(0, "Produce", 0, 9, 9, "data", (WRITE_TOPIC, IN_TRANSACTION), Quota.produce, begins_beside=True),
     _short(1, "Fetch", 0, 15, 12, "data", (READ_TOPIC, OF_REPLICAS), Quota.fetch),
-    _handled(2, "ListOffsets", 0, 8, 6, "data", (DESCRIBE_TOPIC,), Quota.request),
+    _handled(2, "ListOffsets", 0, 8, 6, "data", (DESCRIBE_OFFSETS,), Quota.request),
     _reported(3, "Metadata", 0, 12, 9, "discovery", METADATA, Quota.request),
     _from_controller(4, "LeaderAndIsr", 7, 7, 4),
     _from_controller(5, "StopReplica", 4, 4, 2),
@@ -120,15 +120,15 @@ ROWS: Final = (
     _forwarded(20, "DeleteTopics", 0, 6, 4, "admin", (DELETE_TOPIC, DELETE_BY_ID), Quota.controller_mutation),
     _handled(21, "DeleteRecords", 0, 2, 2, "data", (DELETE_TOPIC,), Quota.request),
     _asking(22, "InitProducerId", 0, 4, 2, "data", (AS_TRANSACTION, AS_IDEMPOTENT), Quota.request),
-    _handled(23, "OffsetForLeaderEpoch", 0, 4, 4, "data", (DESCRIBE_EPOCHS,), Quota.request),
+    _handled(23, "OffsetForLeaderEpoch", 0, 4, 4, "data", (DESCRIBE_OFFSETS,), Quota.request),
     _reported(24, "AddPartitionsToTxn", 0, 4, 3, "transactions", ADD_PARTITIONS, Quota.request),
     _handled(25, "AddOffsetsToTxn", 0, 3, 3, "transactions", (WRITE_TRANSACTION, READ_GROUP), Quota.request),
     _handled(26, "EndTxn", 0, 3, 3, "transactions", (WRITE_TRANSACTION,), Quota.request),
     _handled(27, "WriteTxnMarkers", 0, 1, 1, "transactions", (WRITE_MARKERS,), Quota.request),
     _reported(28, "TxnOffsetCommit", 0, 3, 3, "transactions", COMMIT_IN_TRANSACTION, Quota.request),
-    _handled(29, "DescribeAcls", 0, 3, 2, "security", (DESCRIBE_CLUSTER,), Quota.request),
-    _handled(30, "CreateAcls", 0, 3, 2, "security", (ALTER_CLUSTER,), Quota.request),
-    _handled(31, "DeleteAcls", 0, 3, 2, "security", (ALTER_CLUSTER,), Quota.request),
+    _partly_forwarded(29, "DescribeAcls", 0, 3, 2, "security", (DESCRIBE_CLUSTER,), Quota.request),
+    _partly_forwarded(30, "CreateAcls", 0, 3, 2, "security", (ALTER_CLUSTER,), Quota.request),
+    _partly_forwarded(31, "DeleteAcls", 0, 3, 2, "security", (ALTER_CLUSTER,), Quota.request),
     _reported(32, "DescribeConfigs", 0, 4, 4, "admin", DESCRIBE_CONFIGS, Quota.request),
     _forwarded(33, "AlterConfigs", 0, 2, 2, "admin", ALTER_CONFIGS, Quota.request),
     _handled(35, "DescribeLogDirs", 0, 4, 2, "admin", (DESCRIBE_CLUSTER,), Quota.request),

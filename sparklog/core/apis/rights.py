@@ -40,15 +40,22 @@ DESCRIBE_TRANSACTIONS: Final = (
 )
 WRITE_MARKERS: Final = Right(AclOperation.alter, ResourceType.cluster, or_else=CLUSTER_ACTION)
 OF_VERIFIERS: Final = Right(AclOperation.cluster_action, ResourceType.cluster, Condition.of_verifiers)
+CREATE_TOPIC: Final = Right(AclOperation.create, ResourceType.topic)
 CREATE_TOPICS: Final = (
-    Right(AclOperation.create, ResourceType.cluster, or_else=Right(AclOperation.create, ResourceType.topic)),
+    Right(AclOperation.create, ResourceType.cluster, Condition.of_clients, or_else=CREATE_TOPIC),
+    Right(
+        AclOperation.cluster_action,
+        ResourceType.cluster,
+        Condition.of_internal_topics,
+        or_else=Right(AclOperation.create, ResourceType.cluster),
+    ),
     Right(AclOperation.describe_configs, ResourceType.topic, Condition.with_settings),
 )
 CREATE_MISSING: Final = Right(
     AclOperation.create,
     ResourceType.cluster,
     Condition.created_automatically,
-    or_else=Right(AclOperation.create, ResourceType.topic),
+    or_else=CREATE_TOPIC,
 )
 DESCRIBE_OPERATIONS: Final = Right(AclOperation.describe, ResourceType.cluster, Condition.with_operations)
 METADATA: Final = (DESCRIBE_TOPIC, CREATE_MISSING, DESCRIBE_OPERATIONS)
@@ -84,14 +91,15 @@ DESCRIBE_TOKENS: Final = Right(
     or_else=Right(AclOperation.describe_tokens, ResourceType.user),
 )
 """The user is the token's owner."""
-DESCRIBE_EPOCHS: Final = Right(AclOperation.cluster_action, ResourceType.cluster, or_else=DESCRIBE_TOPIC)
+DESCRIBE_OFFSETS: Final = Right(AclOperation.cluster_action, ResourceType.cluster, or_else=DESCRIBE_TOPIC)
+"""Followers ask for them too, before they fetch."""
 ADD_PARTITIONS: Final = (
     Right(AclOperation.write, ResourceType.transactional_id, Condition.of_producers),
     Right(AclOperation.write, ResourceType.topic, Condition.of_producers),
     OF_VERIFIERS,
 )
 COMMIT_IN_TRANSACTION: Final = (WRITE_TRANSACTION, READ_GROUP, CONSUME_TOPIC)
-DESCRIBE_SCHEMA: Final = Right(AclOperation.describe, ResourceType.topic, or_else=CLUSTER_ACTION)
+DESCRIBE_SCHEMA: Final = Right(AclOperation.cluster_action, ResourceType.cluster, or_else=DESCRIBE_TOPIC)
 """Brokers ask the controller for schemas that they lack."""
 READ_REPORTS: Final = Right(AclOperation.describe, ResourceType.cluster, or_else=CLUSTER_ACTION)
 """Brokers ask the controller for their copy of the report."""

@@ -45,10 +45,12 @@ from sparklog.core.controller.pipeline.decision_events import Cause, loss_events
 from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.pipeline.step_decisions import next_outcome
 from sparklog.core.controller.pipeline.written_decisions import commit
-from sparklog.core.controller.state.image import ClusterImage, ClusterSnapshot, LiveBroker
+from sparklog.core.controller.state.acl_nodes import AclNode
+from sparklog.core.controller.state.image import AclsChanged, ClusterImage, ClusterSnapshot, LiveBroker
 from sparklog.core.controller.state.znodes import BROKER_INCARNATIONS, CONTROLLER_EPOCH
 from sparklog.core.controller.steps import Decision, Elect, FailBrokers, RemoveRegistration, StartBrokers
 from sparklog.core.recent_events import EVENT_CHARACTERS_MAX, RecentEvents
+from sparklog.core.security.rules import Pattern
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import Check, Operation, Reason
@@ -232,6 +234,13 @@ class ControllerMachine:
         """A broker answered a message, with errors and the ends of logs without a leader."""
         self._expect(now_ms, Phase.SETTLED, f"{answer}")
         broker_answers.push_answered(self.work, answer)
+        return self._continue(now_ms)
+
+    def on_acls(self, read: Mapping[Pattern, AclNode | None], now_ms: int) -> list[Action]:
+        """The access rules of these patterns as they are now: Kafka's own tools may have written them."""
+        self._expect(now_ms, Phase.SETTLED, f"access rules of {len(read)} patterns")
+        for pattern, node in read.items():
+            self.image.replay(AclsChanged(pattern, node))
         return self._continue(now_ms)
 
     def on_tick(self, now_ms: int) -> list[Action]:

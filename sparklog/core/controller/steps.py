@@ -8,6 +8,7 @@ right however often it is taken, also after an earlier try that succeeded withou
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sparklog.core.controller.commands.acl_commands import CreateAcls, DeleteAcls
 from sparklog.core.controller.commands.broker_commands import AllocateProducerIds, ControlledShutdown
 from sparklog.core.controller.commands.config_commands import ChangeConfigs
 from sparklog.core.controller.commands.controller_command import CommandId, Result
@@ -108,6 +109,12 @@ class ApplyQuotas:
 
 
 @dataclass(frozen=True, slots=True)
+class ApplyAcls:
+    command: CommandId
+    request: CreateAcls | DeleteAcls
+
+
+@dataclass(frozen=True, slots=True)
 class MoveLeaders:
     """Elections that were asked for, write by write; ``results`` are those of the writes before.
 
@@ -190,6 +197,7 @@ Step = (
     | AddPartitions
     | ApplyConfigs
     | ApplyQuotas
+    | ApplyAcls
     | MoveLeaders
     | Reassign
     | StartDeletion

@@ -56,6 +56,11 @@ class Right:
         """This right, and those that suffice without it."""
         return (self, *(self.or_else.alternatives if self.or_else else ()))
 
+    @property
+    def refusal(self) -> "Right":
+        """The right whose lack is reported, of those that suffice: the last one with a name."""
+        return next(one for one in reversed(self.alternatives) if not one.is_of_any)
+
     def __str__(self) -> str:
         any_ = "any " if self.is_of_any else ""
         name = f"{self.operation.name.upper()} on {any_}{self.resource.name.upper()}"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from sparklog.model.errors import ConfigError
 from sparklog.model.listeners import LISTENER_SETTINGS, Listeners, read_listeners
+from sparklog.model.settings.access_settings import check_access
 from sparklog.model.settings.kafka_names import (
     KAFKA_BROKER_PROPERTIES,
     KAFKA_TOPIC_PROPERTIES,
@@ -108,6 +109,7 @@ def check_broker_settings(given: Mapping[str, str]) -> Checked:
     for name in _RETENTION_NAMES & checked.values.keys():
         if checked.values[name] == 0:
             raise ConfigError(f"{name}=0: must be -1 (no limit) or at least 1")
+    check_access(checked.values)
     listeners = read_listeners(_of_listeners(checked.values))
     warnings = (*checked.warnings, *_check_tls(given, listeners), *_check_logins(given, listeners))
     return replace(checked, warnings=warnings)

@@ -41,8 +41,8 @@ _UNKEPT: Final = MappingProxyType(
     {
         **_unkept(
             security_defaults.RULES,
-            "sparklog has no authorizer yet, and would let every client do everything",
-            _TRUSTED,
+            "sparklog keeps access rules in the brokers' own ZooKeeper",
+            _LEAVE_OUT,
         ),
         **_unkept(
             security_defaults.JAVA_TLS,

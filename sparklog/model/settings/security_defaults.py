@@ -91,9 +91,6 @@ ZOOKEEPER: Final = _defaults(
 
 RULES: Final = MappingProxyType(
     {
-        "authorizer.class.name": "",
-        "super.users": "",
-        "allow.everyone.if.no.acl.found": "false",
         "authorizer.zookeeper.url": "",
         "authorizer.zookeeper.connection.timeout.ms": "",
         "authorizer.zookeeper.session.timeout.ms": "",

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from sparklog.model.listeners import DEFAULT_PROTOCOL_MAP
+from sparklog.model.settings.access_settings import ACCESS_SETTINGS
 from sparklog.model.settings.coordinator_settings import COORDINATOR_SETTINGS
 from sparklog.model.settings.login_rows import LOGIN_SETTINGS
 from sparklog.model.settings.remote_settings import REMOTE_SETTINGS, REMOTE_TOPIC_SETTINGS
@@ -235,6 +236,7 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             "Bytes a second that the broker fetches for its replicas that are not in sync, of the "
             "partitions that their topics name as throttled.", 0, LONG_MAX, dynamic=True),
     *COORDINATOR_SETTINGS,
+    *ACCESS_SETTINGS,
     Setting("request.timeout.ms", "int", 30_000, "Longest wait for a controller's answer.", 100, INT_MAX),
     *REMOTE_SETTINGS,
     *TLS_SETTINGS,

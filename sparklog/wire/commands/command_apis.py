@@ -15,6 +15,7 @@ from sparklog.model.ids import NO_TOPIC_ID, TopicId
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.wire.codec import Message
 from sparklog.wire.commands import (
+    acl_requests,
     broker_requests,
     config_requests,
     partition_requests,
@@ -67,6 +68,9 @@ COMMAND_APIS: Final[Mapping[int, CommandApi]] = by_key(
         "DeleteTopics": _row(
             topic_requests.delete_topics, topic_requests.delete_topics_response, _own_timeout_ms
         ),
+        "DescribeAcls": _row(acl_requests.describe_acls, acl_requests.describe_acls_response),
+        "CreateAcls": _row(acl_requests.create_acls, acl_requests.create_acls_response),
+        "DeleteAcls": _row(acl_requests.delete_acls, acl_requests.delete_acls_response),
         "AlterConfigs": _row(config_requests.alter_configs, config_requests.alter_configs_response),
         "CreatePartitions": _row(
             topic_requests.create_partitions, topic_requests.create_partitions_response, _own_timeout_ms

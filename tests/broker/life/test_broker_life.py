@@ -81,6 +81,11 @@ class FakeBroker:
     def body_ports(self, cluster_id) -> None:
         assert cluster_id == "a-cluster"
 
+    rule_watch = None
+
+    def read_rules(self) -> None:
+        """There is no authorizer."""
+
     def listen(self, body):
         self.step("listen")
         return SimpleNamespace()

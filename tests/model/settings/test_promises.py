@@ -4,6 +4,7 @@ import pytest
 
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings import security_defaults
+from sparklog.model.settings.access_settings import ACCESS_SETTINGS
 from sparklog.model.settings.config import check_broker_settings, check_dynamic_settings
 from sparklog.model.settings.kafka_names import KAFKA_BROKER_PROPERTIES, is_secret
 from sparklog.model.settings.login_rows import LOGIN_SETTINGS
@@ -29,11 +30,8 @@ OF_SECURITY = ("ssl.", "sasl.", "zookeeper.ssl.", "authorizer.", "delegation.tok
 @pytest.mark.parametrize(
     ("name", "value", "shown", "remedy"),
     [
-        ("authorizer.class.name", "kafka.security.authorizer.AclAuthorizer", "kafka.sec", TRUST),
-        ("super.users", "User:admin;User:broker", "User:admin;User:broker", TRUST),
-        ("allow.everyone.if.no.acl.found", "true", "true", TRUST),
-        ("authorizer.zookeeper.url", "zk:2181", "zk:2181", TRUST),
-        ("authorizer.zookeeper.ssl.keystore.password", "hush", "[hidden]", TRUST),
+        ("authorizer.zookeeper.url", "zk:2181", "zk:2181", "leave it out"),
+        ("authorizer.zookeeper.ssl.keystore.password", "hush", "[hidden]", "leave it out"),
         ("ssl.provider", "BCFIPS", "BCFIPS", "leave it out"),
         ("ssl.engine.factory.class", "Mine", "Mine", "leave it out"),
         ("ssl.allow.dn.changes", "true", "true", "leave it out"),
@@ -91,8 +89,8 @@ def test_each_setting_of_security_that_kafka_has_is_a_promise_or_is_kept() -> No
         name for name in KAFKA_BROKER_PROPERTIES if name.startswith(OF_SECURITY) or is_secret(name)
     }
     assert len(of_security) > 90
-    kept_logins = {setting.name for setting in LOGIN_SETTINGS if setting.name in of_security}
-    assert {name for name in of_security if not is_unkept_promise(name)} == TLS_NAMES | kept_logins
+    kept = {setting.name for setting in (*LOGIN_SETTINGS, *ACCESS_SETTINGS) if setting.name in of_security}
+    assert {name for name in of_security if not is_unkept_promise(name)} == TLS_NAMES | kept
     assert set(DEFAULTS) <= KAFKA_BROKER_PROPERTIES
 
 

@@ -57,5 +57,6 @@ def may_name_kept_group(api_key: int) -> bool:
 
 
 def _only(api_key: int, resource: ResourceType, allowed: set[AclOperation]) -> bool:
-    rights = [right for right in APIS[api_key].rights if right.resource is resource]
+    needed = (one for right in APIS[api_key].rights for one in right.alternatives)
+    rights = [right for right in needed if right.resource is resource]
     return bool(rights) and all(right.operation in allowed | {AclOperation.create} for right in rights)

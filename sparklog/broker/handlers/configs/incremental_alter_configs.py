@@ -4,6 +4,7 @@ from sparklog.broker.call import Call
 from sparklog.broker.forwarding import forward, response_to
 from sparklog.broker.handlers.configs.broker_loggers import alter_loggers
 from sparklog.broker.handlers.configs.describe_configs import check_own_id
+from sparklog.core.security.acl import AclOperation, ResourceType
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.kafka_numbers import BROKER_LOGGER_RESOURCE
 from sparklog.wire.codec import encode_request
@@ -37,6 +38,9 @@ def _alter_loggers(
     response = IncrementalAlterConfigsResourceResponse(
         resource_type=resource.resource_type, resource_name=resource.resource_name
     )
+    if not call.allows(AclOperation.alter_configs, ResourceType.cluster):
+        response.error_code = ErrorCode.cluster_authorization_failed
+        return response
     try:
         check_own_id(call, resource.resource_name)
         alter_loggers(resource.configs, validate_only=validate_only)

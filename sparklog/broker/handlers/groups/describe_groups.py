@@ -1,12 +1,10 @@
 """DescribeGroups: state and members of groups; a group that does not exist is Dead, without an error."""
 
-from typing import Final
-
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.groups.group_calls import ask_coordinator_of_each
 from sparklog.core.group.requests import DescribeGroup
 from sparklog.core.group.responses import DescribedMember, DescribeGroupAnswer
-from sparklog.core.security.acl import AclOperation
+from sparklog.core.security.acl import ResourceType
 from sparklog.model.errors import ErrorCode
 from sparklog.wire.messages.groups.describe_groups import (
     OPERATIONS_NOT_ASKED,
@@ -16,19 +14,21 @@ from sparklog.wire.messages.groups.describe_groups import (
     DescribeGroupsResponse,
 )
 
-GROUP_OPERATIONS: Final = sum(
-    1 << operation for operation in (AclOperation.read, AclOperation.delete, AclOperation.describe)
-)
-"""What one may do to a group, as bits. Without an authorizer everybody may do all of it."""
-
 
 def handle(call: Call, request: DescribeGroupsRequest) -> None:
     describes = [DescribeGroup(group_id=group_id) for group_id in request.groups]
-    operations = GROUP_OPERATIONS if request.include_authorized_operations else OPERATIONS_NOT_ASKED
+
+    def operations(group_id: str) -> int:
+        if not request.include_authorized_operations:
+            return OPERATIONS_NOT_ASKED
+        return call.operations(ResourceType.group, group_id)
+
     ask_coordinator_of_each(
         call,
         describes,
-        lambda responses: DescribeGroupsResponse(groups=[_group(one, operations) for one in responses]),
+        lambda responses: DescribeGroupsResponse(
+            groups=[_group(one, operations(one.group_id)) for one in responses]
+        ),
     )
 
 

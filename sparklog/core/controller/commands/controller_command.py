@@ -8,6 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NewType
 
+from sparklog.core.controller.commands.acl_commands import (
+    AclResult,
+    AclResults,
+    CreateAcls,
+    DeleteAcls,
+    DescribeAcls,
+    DescribedAcls,
+)
 from sparklog.core.controller.commands.broker_commands import (
     AllocateProducerIds,
     AllocateProducerIdsResult,
@@ -63,6 +71,9 @@ Request = (
     | ChangeConfigs
     | AlterQuotas
     | DescribeQuotas
+    | CreateAcls
+    | DeleteAcls
+    | DescribeAcls
     | DescribeSchemas
     | ElectLeaders
     | AlterReassignments
@@ -77,6 +88,8 @@ Result = (
     | ConfigsResult
     | QuotasResult
     | DescribedQuotas
+    | AclResults
+    | DescribedAcls
     | DescribedSchemas
     | PartitionsResult
     | ReassignmentsResult
@@ -110,6 +123,11 @@ def describe_change(request: Request) -> str | None:
             return f"change settings of {_some([one.name or 'all brokers' for one in resources])}"
         case AlterQuotas(alterations, False):
             return f"change quotas of {_some([str(one.entity) for one in alterations])}"
+        case CreateAcls(bindings):
+            patterns = [one if isinstance(one, str) else str(one.pattern) for one in bindings]
+            return f"create access rules of {_some(patterns)}"
+        case DeleteAcls(filters):
+            return f"delete the access rules that {len(filters)} filters take"
         case ElectLeaders(unclean, partitions):
             kind = "unclean" if unclean else "preferred"
             return f"elect {kind} leaders of {'all' if partitions is None else len(partitions)} partitions"
@@ -150,7 +168,18 @@ def refusal(request: Request, error: ErrorCode, message: str = "") -> Result:
             return QuotasResult(tuple(QuotaResult(one.entity, error, message) for one in alterations))
         case DescribeQuotas():
             return DescribedQuotas(error=error, message=message)
+        case CreateAcls() | DeleteAcls() | DescribeAcls():
+            return _refusal_of_acls(request, error, message)
         case DescribeSchemas(names):
             return DescribedSchemas(tuple(DescribedSchema(name, error, message) for name in names))
         case DeleteTopics(doomed):
             return TopicsResult(tuple(TopicResult(one.name or "", error, message, one.id) for one in doomed))
+
+
+def _refusal_of_acls(
+    request: CreateAcls | DeleteAcls | DescribeAcls, error: ErrorCode, message: str
+) -> AclResults | DescribedAcls:
+    if isinstance(request, DescribeAcls):
+        return DescribedAcls(error=error, message=message)
+    asked = request.bindings if isinstance(request, CreateAcls) else request.filters
+    return AclResults(tuple(AclResult(error, message) for _ in asked))

@@ -5,7 +5,9 @@ from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
+from sparklog.core.controller.acls.acl_filters import describe_acls
 from sparklog.core.controller.actions import Action, Answer, ReadRegistered
+from sparklog.core.controller.commands.acl_commands import CreateAcls, DeleteAcls, DescribeAcls
 from sparklog.core.controller.commands.broker_commands import (
     AllocateProducerIds,
     ControlledShutdown,
@@ -39,6 +41,7 @@ from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.steps import (
     AddPartitions,
     AllocateIds,
+    ApplyAcls,
     ApplyConfigs,
     ApplyQuotas,
     ChangeIsrs,
@@ -79,7 +82,9 @@ def take_command(work: PendingWork, command: CommandId, request: Request, now_ms
                 return [ReadRegistered(f"settings are given to {', '.join(unknown[:3])}")]
         case AlterQuotas():
             work.add(ApplyQuotas(command, request))
-        case DescribeQuotas() | DescribeSchemas() | ListReassignments():
+        case CreateAcls() | DeleteAcls():
+            work.add(ApplyAcls(command, request))
+        case DescribeQuotas() | DescribeSchemas() | ListReassignments() | DescribeAcls():
             return [Answer(command, _described(work.image, request))]
         case ElectLeaders():
             _elect_leaders(work, command, request)
@@ -94,7 +99,9 @@ def take_command(work: PendingWork, command: CommandId, request: Request, now_ms
     return []
 
 
-def _described(image: ClusterImage, question: DescribeQuotas | DescribeSchemas | ListReassignments) -> Result:
+def _described(
+    image: ClusterImage, question: DescribeQuotas | DescribeSchemas | ListReassignments | DescribeAcls
+) -> Result:
     match question:
         case DescribeQuotas():
             return describe_quotas(image, question)
@@ -102,6 +109,8 @@ def _described(image: ClusterImage, question: DescribeQuotas | DescribeSchemas |
             return describe_schemas(image, question)
         case ListReassignments():
             return list_moves(image, question)
+        case DescribeAcls():
+            return describe_acls(image, question)
 
 
 def rebalance(work: PendingWork) -> None:

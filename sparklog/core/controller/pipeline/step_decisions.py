@@ -3,6 +3,7 @@
 from itertools import islice
 from typing import assert_never
 
+from sparklog.core.controller.acls.acl_changes import decide_acls
 from sparklog.core.controller.actions import Action, Answer, WakeAt
 from sparklog.core.controller.commands.controller_command import CommandId, Result
 from sparklog.core.controller.leaders.isr_changes import decide_isrs
@@ -22,6 +23,7 @@ from sparklog.core.controller.quotas.quota_changes import decide_quotas
 from sparklog.core.controller.steps import (
     AddPartitions,
     AllocateIds,
+    ApplyAcls,
     ApplyConfigs,
     ApplyQuotas,
     ChangeIsrs,
@@ -83,8 +85,10 @@ def _decide(work: PendingWork, step: Step, now_ms: int) -> list[Action] | Decisi
             return finish_shutdown(work, step)
         case CreateTopic() | AddPartitions():
             return _create(work, step)
-        case ChangeIsrs() | AllocateIds() | ApplyConfigs() | ApplyQuotas() | MoveLeaders() | Reassign():
+        case ChangeIsrs() | AllocateIds() | MoveLeaders() | Reassign():
             return _decide_command(work, step)
+        case ApplyConfigs() | ApplyQuotas() | ApplyAcls():
+            return _decide_settings(work, step)
         case FinishCreation():
             return _finish_creation(work, step, now_ms)
         case StartDeletion():
@@ -100,7 +104,7 @@ def _decide(work: PendingWork, step: Step, now_ms: int) -> list[Action] | Decisi
 
 
 def _decide_command(
-    work: PendingWork, step: ChangeIsrs | AllocateIds | ApplyConfigs | ApplyQuotas | MoveLeaders | Reassign
+    work: PendingWork, step: ChangeIsrs | AllocateIds | MoveLeaders | Reassign
 ) -> list[Action] | Decision:
     """Commands that are one decision: a write, or the answer if there is nothing to write."""
     match step:
@@ -108,14 +112,22 @@ def _decide_command(
             return _answer_or_write(command, decide_isrs(work.image, step))
         case AllocateIds(command):
             return _answer_or_write(command, decide_block(work.image, step))
-        case ApplyConfigs(command):
-            return _answer_or_write(command, decide_configs(work.image, step))
-        case ApplyQuotas(command):
-            return _answer_or_write(command, decide_quotas(work.image, step))
         case MoveLeaders(command):
             return _answer_or_write(command, decide_leaders(work.image, step))
         case Reassign(command):
             return _answer_or_write(command, decide_moves(work.image, step))
+
+
+def _decide_settings(
+    work: PendingWork, step: ApplyConfigs | ApplyQuotas | ApplyAcls
+) -> list[Action] | Decision:
+    match step:
+        case ApplyConfigs(command):
+            return _answer_or_write(command, decide_configs(work.image, step))
+        case ApplyQuotas(command):
+            return _answer_or_write(command, decide_quotas(work.image, step))
+        case ApplyAcls(command):
+            return _answer_or_write(command, decide_acls(work.image, step))
 
 
 def _answer_or_write(command: CommandId | None, verdict: Decision | Result) -> list[Action] | Decision:

@@ -15,6 +15,7 @@ from sparklog.core.controller.state.image import (
 from sparklog.core.controller.steps import (
     AddPartitions,
     AllocateIds,
+    ApplyAcls,
     ApplyConfigs,
     ApplyQuotas,
     ChangeIsrs,
@@ -52,7 +53,7 @@ def _follow(work: PendingWork, decision: Decision) -> list[Action]:
             # A broker that is shutting down may now have company that can lead instead.
             _check_changed(work, decision)
             return [_answer(command, decision.result)]
-        case AllocateIds(command) | ApplyConfigs(command) | ApplyQuotas(command):
+        case AllocateIds(command) | ApplyConfigs(command) | ApplyQuotas(command) | ApplyAcls(command):
             return [_answer(command, decision.result)]
         case CreateTopic(command, topic, node):
             work.waiting.creations[command].results.append(created(topic, node))

@@ -9,6 +9,7 @@ forgotten with the broker's incarnation.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from sparklog.core.controller.state.acl_nodes import AclNode
 from sparklog.core.controller.state.candidates import Candidates
 from sparklog.core.controller.state.incarnation import StoredIncarnation
 from sparklog.core.controller.state.leader_choice import Rules
@@ -16,6 +17,7 @@ from sparklog.core.controller.state.log_ends import LogEnd
 from sparklog.core.controller.state.partition_counts import PartitionCounts
 from sparklog.core.controller.state.report_waits import ReportWaits
 from sparklog.core.controller.state.znodes import Assignment, ProducerIdBlock, TopicNode
+from sparklog.core.security.rules import Pattern
 from sparklog.model.cluster_facts import Broker, PartitionState
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicId, TopicPartition
 from sparklog.model.settings.config import BrokerConfig
@@ -54,6 +56,8 @@ class ClusterSnapshot:
     producer_block_version: int = -1
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     quotas: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    acls: Mapping[Pattern, AclNode] = field(default_factory=dict)
+    """Empty without an authorizer."""
 
 
 @dataclass(slots=True)
@@ -142,6 +146,14 @@ class QuotasChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class AclsChanged:
+    """The rules of ``pattern`` are those of ``node``; None: it has none any more."""
+
+    pattern: Pattern
+    node: AclNode | None
+
+
+@dataclass(frozen=True, slots=True)
 class DeletionStarted:
     topic: str
 
@@ -171,6 +183,7 @@ Change = (
     | TopicConfigsChanged
     | BrokerConfigsChanged
     | QuotasChanged
+    | AclsChanged
     | DeletionStarted
     | PartitionNodesDeleted
     | TopicDeleted
@@ -212,6 +225,8 @@ class ClusterImage:
     counts: PartitionCounts = field(default_factory=PartitionCounts)
     changes: int = 0
     """How often anything changed of what a report of the cluster shows."""
+    acls: dict[Pattern, AclNode] = field(default_factory=dict)
+    """The access rules; empty without an authorizer."""
     config: BrokerConfig = field(init=False)
     """The settings of the cluster: those of all brokers over those that the controller was started with."""
 
@@ -229,6 +244,7 @@ class ClusterImage:
             producer_block_version=snapshot.producer_block_version,
             broker_configs=dict(snapshot.broker_configs),
             quotas=dict(snapshot.quotas),
+            acls=dict(snapshot.acls),
         )
         for topic in snapshot.topics:
             image._add_topic(topic.name, topic.node, topic.configs, list(topic.states), topic.schema)
@@ -315,6 +331,12 @@ class ClusterImage:
 
     # -- changes
 
+    def _put_acls(self, pattern: Pattern, node: AclNode | None) -> None:
+        if node is None:
+            self.acls.pop(pattern, None)
+        else:
+            self.acls[pattern] = node
+
     def replay(self, change: Change) -> None:
         self.changes += 1
         match change:
@@ -334,6 +356,8 @@ class ClusterImage:
                 self._apply_broker_configs()
             case QuotasChanged(path, configs):
                 self.quotas[path] = dict(configs)
+            case AclsChanged(pattern, node):
+                self._put_acls(pattern, node)
             case DeletionStarted(topic):
                 self._start_deletion(topic)
             case PartitionNodesDeleted(partitions):

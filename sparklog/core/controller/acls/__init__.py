@@ -1,0 +1,1 @@
+"""Access rules, as clients create, delete and list them."""
