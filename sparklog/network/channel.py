@@ -45,7 +45,7 @@ from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.network.reply_order import BeginsBeside, ReplyOrder, never_beside
 from sparklog.network.request_statistics import RequestStatistics
 from sparklog.network.streams.byte_stream import ByteStream
-from sparklog.network.streams.inbound import FrameReceiver
+from sparklog.network.streams.inbound import BOUND_BEFORE_LOGIN, FrameReceiver
 from sparklog.network.streams.outbound import OutboundParts
 
 logger: Final = logging.getLogger(__name__)
@@ -214,7 +214,7 @@ class Channel:
         """
         self.login = login
         self.login_due_ms = due_ms
-        self.receiver.bound(frame_bytes_max)
+        self.receiver.bound(frame_bytes_max, BOUND_BEFORE_LOGIN)
 
     def admits(self, exchange: Exchange) -> bool:
         return self.login is None or self.login.admits(exchange)

@@ -245,11 +245,6 @@ OF_REFERENCE = f"{JAAS}=${{file:/etc/sparklog/secrets.properties:users}}"
             "",
         ),
         ("TLS without a certificate", ["listeners=PLAINTEXT://:9092,SSL://:9093"], ""),
-        (
-            "an authorizer, and brokers that nobody knows",
-            ["authorizer.class.name=kafka.security.authorizer.AclAuthorizer"],
-            "",
-        ),
         ("super users, without an authorizer", ["super.users=User:admin"], ""),
         ("a password that everybody sees", ["ssl.key.password=secret"], ADVISED_TLS),
         ("TLS of a listener that there is not", ["listener.name.outside.ssl.client.auth=required"], ""),
@@ -267,6 +262,11 @@ def test_a_setting_that_cannot_be_kept(
 ) -> None:
     seen = told(*(word for setting in words for word in ("-c", setting)), status=2)
     case(wrong, "`sparklog start`", seen, do)
+
+
+def test_an_authorizer_that_lets_no_broker_in(told: Callable[..., str], case: Case) -> None:
+    seen = told("-c", "authorizer.class.name=kafka.security.authorizer.AclAuthorizer", status=1)
+    case("an authorizer, and brokers that nobody knows", "`sparklog start`", seen)
 
 
 def test_a_port_for_several_brokers_of_one_machine(told: Callable[..., str], case: Case) -> None:

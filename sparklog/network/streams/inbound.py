@@ -29,6 +29,9 @@ GROWTH_BYTES_MAX: Final = 1024 * 1024
 TURN_BYTES: Final = 1024 * 1024
 """After this many bytes in one go the other connections get their turn."""
 
+BOUND_OF_REQUESTS: Final = "socket.request.max.bytes"
+BOUND_BEFORE_LOGIN: Final = "sasl.server.max.receive.size"
+
 _ZEROS: Final = memoryview(bytes(GROWTH_BYTES_MAX))
 """What a buffer grows by. New zeros at each growth would cost ten times what the bytes themselves do."""
 
@@ -38,6 +41,7 @@ class FrameReceiver:
 
     __slots__ = (
         "_admit",
+        "_bounding_setting",
         "_filled",
         "_frame",
         "_frame_bytes",
@@ -50,6 +54,7 @@ class FrameReceiver:
     def __init__(self, frame_bytes_max: int, admit: Callable[[int], bool] | None = None) -> None:
         """``admit``: asked with the size of each frame before memory is taken for it; False holds up."""
         self._frame_bytes_max = frame_bytes_max
+        self._bounding_setting = BOUND_OF_REQUESTS
         self._admit = admit
         self.is_held_up = False
         self._unread = b""  # received, and not given out yet: at most RECEIVE_BYTES and a few
@@ -58,9 +63,10 @@ class FrameReceiver:
         self._frame_bytes = 0
         self._filled = 0
 
-    def bound(self, frame_bytes_max: int) -> None:
-        """Accept at most so many bytes in each frame whose length has not been read yet."""
+    def bound(self, frame_bytes_max: int, setting: str = BOUND_OF_REQUESTS) -> None:
+        """Accept at most so many bytes in each frame whose length is not read yet; ``setting`` says so."""
         self._frame_bytes_max = frame_bytes_max
+        self._bounding_setting = setting
 
     @property
     def has_unread(self) -> bool:
@@ -110,8 +116,7 @@ class FrameReceiver:
         if not 0 <= size <= self._frame_bytes_max:
             raise WireError(
                 f"the peer announced a frame of {size} bytes, 0 to {self._frame_bytes_max} are accepted:"
-                " it speaks another protocol (TLS or HTTP?), or socket.request.max.bytes is too small for it"
-                " (sasl.server.max.receive.size before a login)"
+                f" it speaks another protocol (TLS or HTTP?), or {self._bounding_setting} is too small for it"
             )
         self.is_held_up = self._admit is not None and not self._admit(size)
         if self.is_held_up:
