@@ -42,7 +42,7 @@ from sparklog.broker.handlers.groups import (
     offset_fetch,
     sync_group,
 )
-from sparklog.broker.handlers.security import acls, delegation_tokens, scram_users
+from sparklog.broker.handlers.security import acls, delegation_tokens
 from sparklog.broker.handlers.transactions import (
     add_offsets_to_txn,
     add_partitions_to_txn,
@@ -102,7 +102,6 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "IncrementalAlterConfigs": incremental_alter_configs.handle,
     "OffsetDelete": offset_delete.handle,
     "AlterClientQuotas": alter_client_quotas.handle,
-    "DescribeUserScramCredentials": scram_users.handle,
     "DescribeCluster": describe_cluster.handle,
     "DescribeProducers": describe_producers.handle,
     "DescribeTransactions": describe_transactions.handle,

@@ -11,11 +11,10 @@ from itertools import islice
 from typing import Final
 
 from sparklog.core.controller.state.acl_nodes import AclNode, acl_node
-from sparklog.core.controller.state.image import ClusterSnapshot, LiveBroker, TopicSnapshot
+from sparklog.core.controller.state.image import ClusterSnapshot, EntityNode, LiveBroker, TopicSnapshot
 from sparklog.core.controller.state.quota_nodes import (
-    CLIENT_CONFIGS,
     CLIENTS_OF_USER,
-    IP_CONFIGS,
+    ENTITY_DIRECTORIES,
     USER_CONFIGS,
 )
 from sparklog.core.controller.state.znodes import (
@@ -47,7 +46,7 @@ from sparklog.core.security.rules import Pattern, PatternType
 from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicId
-from sparklog.model.zookeeper import ZooKeeper
+from sparklog.model.zookeeper import Node, ZooKeeper
 
 logger: Final = logging.getLogger(__name__)
 
@@ -126,7 +125,7 @@ def read_snapshot(
         producer_block=None if block is None else decode_producer_id_block(block.data),
         producer_block_version=-1 if block is None else block.stat.version,
         broker_configs=_read_broker_configs(zookeeper),
-        quotas=_read_quotas(zookeeper),
+        quotas=read_entities(zookeeper),
         acls=read_acls(zookeeper, _patterns(zookeeper)) if with_acls else {},
     )
 
@@ -160,12 +159,10 @@ def _read_broker_configs(zookeeper: ZooKeeper) -> dict[str, dict[str, str]]:
     return configs
 
 
-def _read_quotas(zookeeper: ZooKeeper) -> dict[str, dict[str, str]]:
-    """Every node below the directories of quotas, by its path; an empty node has no settings."""
+def read_entities(zookeeper: ZooKeeper) -> dict[str, EntityNode]:
+    """Every node below the directories of users, clients and addresses, by its path."""
     paths = [
-        f"{directory}/{name}"
-        for directory in (USER_CONFIGS, CLIENT_CONFIGS, IP_CONFIGS)
-        for name in zookeeper.children(directory)
+        f"{directory}/{name}" for directory in ENTITY_DIRECTORIES for name in zookeeper.children(directory)
     ]
     for path in [one for one in paths if one.startswith(USER_CONFIGS)]:
         for child in zookeeper.children(path):
@@ -173,9 +170,20 @@ def _read_quotas(zookeeper: ZooKeeper) -> dict[str, dict[str, str]]:
             if child == CLIENTS_OF_USER:
                 paths += [f"{path}/{child}/{client}" for client in zookeeper.children(f"{path}/{child}")]
     nodes = zip(paths, zookeeper.get_many(paths), strict=True)
-    return {
-        path: decode_configs(path, node.data) if node.data else {} for path, node in nodes if node is not None
-    }
+    return {path: _entity_node(path, node) for path, node in nodes if node is not None}
+
+
+def _entity_node(path: str, node: Node) -> EntityNode:
+    """An empty node has no settings. Nor has one that cannot be read, as another tool may have written it:
+    brokers go on, and the next change of it writes it anew.
+    """
+    configs: dict[str, str] = {}
+    if node.data:
+        try:
+            configs = decode_configs(path, node.data)
+        except SparklogError as error:
+            logger.error("settings are passed over: %s", error)
+    return EntityNode(configs, node.stat.version)
 
 
 def _read_topics(zookeeper: ZooKeeper) -> tuple[TopicSnapshot, ...]:

@@ -26,6 +26,7 @@ from sparklog.controller.snapshot import (
     has_withdrawn,
     read_acls,
     read_brokers,
+    read_entities,
     read_registered,
     read_snapshot,
 )
@@ -36,6 +37,7 @@ from sparklog.core.controller.actions import (
     Disconnect,
     PushAnswer,
     ReadBrokers,
+    ReadEntities,
     ReadRegistered,
     Reload,
     Resign,
@@ -75,6 +77,7 @@ RETRY_MS: Final = 500
 """Between tries of a question, if no session event reports earlier that ZooKeeper is back."""
 
 Fact = Callable[[], list[Action]]
+Question = WriteZooKeeper | ReadBrokers | ReadRegistered | ReadEntities | Reload
 
 
 class TermEnded(SparklogError):  # noqa: N818 (says what is the case)
@@ -114,7 +117,7 @@ class Term:
         self._on_loss = on_loss
         self._machine = ControllerMachine(config)
         self._has_authorizer = bool(config.get_str(AUTHORIZER))
-        self._question: ReadBrokers | ReadRegistered | Reload | None = None
+        self._question: ReadBrokers | ReadRegistered | ReadEntities | Reload | None = None
         self._deferred: deque[Fact] = deque()
         self._waiting: dict[CommandId, tuple[Command, AnswerCommand]] = {}
         self._next_command = 0
@@ -216,7 +219,7 @@ class Term:
             answered: list[Action] = []
             for action in actions:
                 match action:
-                    case WriteZooKeeper() | ReadBrokers() | ReadRegistered() | Reload():
+                    case WriteZooKeeper() | ReadBrokers() | ReadRegistered() | ReadEntities() | Reload():
                         answered = self._ask(action)
                     case _:
                         self._do(action)
@@ -251,7 +254,7 @@ class Term:
         _, answer = self._waiting.pop(command)
         answer(result)
 
-    def _ask(self, question: WriteZooKeeper | ReadBrokers | ReadRegistered | Reload) -> list[Action]:
+    def _ask(self, question: Question) -> list[Action]:
         """The actions that follow from the outcome; none if ZooKeeper is away, then the question stays."""
         try:
             match question:
@@ -262,6 +265,8 @@ class Term:
                     return self._machine.on_brokers(seen, self._now(), self._ended(seen))
                 case ReadRegistered():
                     return self._machine.on_registered(read_registered(self._zookeeper), self._now())
+                case ReadEntities():
+                    return self._machine.on_entities(read_entities(self._zookeeper), self._now())
                 case Reload(reason, fences):
                     logger.warning("reading everything again: %s", reason)
                     self._require_office()

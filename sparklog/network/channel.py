@@ -53,6 +53,9 @@ logger: Final = logging.getLogger(__name__)
 TURN_BYTES: Final = 4 * 1024 * 1024
 """After this many bytes of one reply the processor's other connections get their turn."""
 
+LINGER_MS: Final = 500
+"""How long a connection stays after its last reply: some clients see its end before they read that."""
+
 NOTHING_WATCHED: Final = 0
 
 NEVER_MS: Final = MonotonicMs(1 << 62)
@@ -119,6 +122,7 @@ class Channel:
         "_guard",
         "_held",
         "_is_doomed",
+        "_is_over",
         "_order",
         "_owner",
         "_statistics",
@@ -175,6 +179,7 @@ class Channel:
         self._held: Exchange | None = None  # the newest request, which waits until it is the only one
         self._guard = threading.Lock()  # over the states, ``_order`` and ``_held``; held for a few lines
         self._is_doomed = False
+        self._is_over = False  # the last reply is written
         self._users = 0  # threads in REPLYING or RESUMING: the socket stays open while there are any
 
     def __str__(self) -> str:
@@ -225,10 +230,11 @@ class Channel:
 
     def send_last(self, exchange: Exchange, parts: Sequence[Part], delay_ms: int) -> None:
         exchange.is_last = True
+        send = partial(self.send_reply, exchange, parts, 0) if parts else self.disconnect
         if delay_ms <= 0:
-            self.send_reply(exchange, parts, 0)
+            send()
         else:
-            self._owner.postpone(delay_ms, partial(self.send_reply, exchange, parts, 0))
+            self._owner.postpone(delay_ms, send)
 
     # Replies
 
@@ -260,21 +266,23 @@ class Channel:
             self._order.remove(exchange)
             if self._has_closed():
                 return None
-            self._is_doomed |= exchange.is_last
+            self._is_over |= exchange.is_last
             self.throttle_ms = max(self.throttle_ms, exchange.throttle_ms)
-            upcoming = None if self._is_doomed else self._order.ready()
+            upcoming = None if self._is_doomed or self._is_over else self._order.ready()
             if upcoming is not None:
                 upcoming.leaving_ns = perf_counter_ns()
                 return upcoming
             self._end_sending(Sending.IDLE)
             starts, self._held = self._take_held()
             resumes = self._may_resume()
-            needs_processor = exchange.is_last or (self.throttle_ms > 0 and self.phase is Phase.READING)
-        if starts is not None:
+            is_muted_late = self.throttle_ms > 0 and self.phase is Phase.READING
+        if exchange.is_last:
+            self._owner.postpone(LINGER_MS, self.disconnect)
+        elif starts is not None:
             self._owner.submit(starts)
         elif resumes:
             self._resume()
-        elif needs_processor:
+        elif is_muted_late:
             self._owner.attend(self)
         return None
 
@@ -315,7 +323,7 @@ class Channel:
 
     def _may_resume(self) -> bool:
         """Within the guard: whether this thread is to look for the next request."""
-        if self.phase is not Phase.HANDLING or self._is_doomed:
+        if self.phase is not Phase.HANDLING or self._is_doomed or self._is_over:
             return False
         if not self._order.is_newest_settled or not self._order.has_room or self._held is not None:
             return False

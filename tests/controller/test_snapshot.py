@@ -111,7 +111,9 @@ def test_quotas_come_with_every_node_above_them(zookeeper):
         zookeeper.ensure_path(path)
     for path, data in held.items():
         zookeeper.create(path, data)
-    assert read_snapshot(zookeeper, ControllerEpoch(1), 0).quotas == {
+    quotas = read_snapshot(zookeeper, ControllerEpoch(1), 0).quotas
+    assert {node.version for node in quotas.values()} == {0}
+    assert {path: node.configs for path, node in quotas.items()} == {
         "/config/users/alice": {},
         "/config/users/alice/clients": {},
         "/config/users/alice/clients/home": {"producer_byte_rate": "5"},

@@ -1,8 +1,8 @@
 """The actions of the controller's machine. The shell carries them out in the order given.
 
-``WriteZooKeeper``, ``ReadBrokers``, ``ReadRegistered`` and ``Reload`` are questions. The shell must report
-the outcome before any other fact. A question is always the last action of a list. A ``ClusterEvent`` is an
-action too: the shell numbers it, logs it and shows it to whoever follows.
+``WriteZooKeeper``, ``ReadBrokers``, ``ReadRegistered``, ``ReadEntities`` and ``Reload`` are questions. The
+shell must report the outcome before any other fact. A question is always the last action of a list. A
+``ClusterEvent`` is an action too: the shell numbers it, logs it and shows it to whoever follows.
 """
 
 from collections.abc import Mapping
@@ -41,6 +41,13 @@ class ReadBrokers:
 @dataclass(frozen=True, slots=True)
 class ReadRegistered:
     """Read the ids of all brokers that ever registered. Outcome: ``on_registered``."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEntities:
+    """Read the settings of users, clients and addresses again. Outcome: ``on_entities``."""
 
     reason: str
 
@@ -171,6 +178,7 @@ Action = (
     WriteZooKeeper
     | ReadBrokers
     | ReadRegistered
+    | ReadEntities
     | Reload
     | Resign
     | Connect

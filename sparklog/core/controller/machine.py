@@ -28,6 +28,7 @@ from sparklog.core.controller.actions import (
     Connect,
     PushAnswer,
     ReadBrokers,
+    ReadEntities,
     ReadRegistered,
     Reload,
     Resign,
@@ -46,7 +47,14 @@ from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.pipeline.step_decisions import next_outcome
 from sparklog.core.controller.pipeline.written_decisions import commit
 from sparklog.core.controller.state.acl_nodes import AclNode
-from sparklog.core.controller.state.image import AclsChanged, ClusterImage, ClusterSnapshot, LiveBroker
+from sparklog.core.controller.state.image import (
+    AclsChanged,
+    ClusterImage,
+    ClusterSnapshot,
+    EntityNode,
+    LiveBroker,
+)
+from sparklog.core.controller.state.quota_nodes import ENTITY_DIRECTORIES
 from sparklog.core.controller.state.znodes import BROKER_INCARNATIONS, CONTROLLER_EPOCH
 from sparklog.core.controller.steps import Decision, Elect, FailBrokers, RemoveRegistration, StartBrokers
 from sparklog.core.recent_events import EVENT_CHARACTERS_MAX, RecentEvents
@@ -54,6 +62,13 @@ from sparklog.core.security.rules import Pattern
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import Check, Operation, Reason
+
+_PHASES_OF_READING: Final[Mapping[type, Phase]] = {
+    ReadBrokers: Phase.READING_BROKERS,
+    ReadRegistered: Phase.READING_REGISTERED,
+    ReadEntities: Phase.READING_ENTITIES,
+    Reload: Phase.RELOADING,
+}
 
 REFUSALS_MAX: Final = 20
 """Refused or lost writes in a row after which the machine gives up its office."""
@@ -201,6 +216,13 @@ class ControllerMachine:
         self.image.registered = ids
         return self._continue(now_ms)
 
+    def on_entities(self, nodes: Mapping[str, EntityNode], now_ms: int) -> list[Action]:
+        """The settings of users, clients and addresses, by the path of their node."""
+        self._expect(now_ms, Phase.READING_ENTITIES, f"{len(nodes)} nodes of users, clients and addresses")
+        self._enter(Phase.SETTLED)
+        self.image.take_entities(nodes)
+        return self._continue(now_ms)
+
     def _is_same(self, live: LiveBroker) -> bool:
         return self.image.is_current(live.broker.id, live.broker.epoch)
 
@@ -225,9 +247,10 @@ class ControllerMachine:
         if isinstance(given.request, ControlledShutdown):
             self._note_cause(f"{_names([given.request.broker])} is stopping", now_ms)
         actions = command_intake.take_command(self.work, command, given.request, now_ms)
-        if any(isinstance(action, ReadRegistered) for action in actions):
-            self._enter(Phase.READING_REGISTERED)
-            return actions
+        for action in actions:
+            if isinstance(action, ReadRegistered | ReadEntities):
+                self._enter(_PHASES_OF_READING[type(action)])
+                return actions
         return [*actions, *self._continue(now_ms)]
 
     def on_push_answered(self, answer: PushAnswer, now_ms: int) -> list[Action]:
@@ -279,9 +302,11 @@ class ControllerMachine:
             return self._continue(now_ms)
         return self._take_again(decision, self._how_to_read_again(operation, reason))
 
-    def _how_to_read_again(self, operation: Operation, reason: Reason) -> ReadBrokers | Reload:
+    def _how_to_read_again(self, operation: Operation, reason: Reason) -> ReadBrokers | ReadEntities | Reload:
         if isinstance(operation, Check) and operation.path.startswith(BROKER_INCARNATIONS):
             return ReadBrokers(f"{operation.path} is no longer at version {operation.version}")
+        if operation.path.startswith(ENTITY_DIRECTORIES):
+            return ReadEntities(f"another tool has changed {operation.path}")
         return Reload(f"ZooKeeper refused {type(operation).__name__} {operation.path}: {reason}")
 
     def on_write_lost(self, now_ms: int) -> list[Action]:
@@ -294,7 +319,7 @@ class ControllerMachine:
             *self._take_again(decision, Reload("the outcome of a write is unknown", fences=True)),
         ]
 
-    def _take_again(self, decision: Decision, reading: ReadBrokers | Reload) -> list[Action]:
+    def _take_again(self, decision: Decision, reading: ReadBrokers | ReadEntities | Reload) -> list[Action]:
         self.refusals += 1
         if self.refusals > REFUSALS_MAX:
             return self._resign(f"{self.refusals} writes in a row failed; the last one: {reading.reason}")
@@ -302,7 +327,7 @@ class ControllerMachine:
             self.work.check(decision.step.partitions)
         else:
             self.work.add_first(decision.step)
-        self._enter(Phase.READING_BROKERS if isinstance(reading, ReadBrokers) else Phase.RELOADING)
+        self._enter(_PHASES_OF_READING[type(reading)])
         return [reading]
 
     # ------------------------------------------------------------------------- the loop

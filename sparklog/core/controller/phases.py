@@ -13,6 +13,7 @@ class Phase(StrEnum):
     WRITING = "writing"
     READING_BROKERS = "reading brokers"
     READING_REGISTERED = "reading registered"
+    READING_ENTITIES = "reading entities"
     RELOADING = "reloading"
     RESIGNED = "resigned"
 
@@ -28,6 +29,9 @@ TRANSITIONS: Final = (
     Transition(Phase.RELOADING, "on_reloaded", Phase.SETTLED),
     Transition(Phase.SETTLED, "settings for a broker that is not alive", Phase.READING_REGISTERED),
     Transition(Phase.READING_REGISTERED, "on_registered", Phase.SETTLED),
+    Transition(Phase.SETTLED, "a command about users or quotas", Phase.READING_ENTITIES),
+    Transition(Phase.WRITING, "on_write_refused: a node of users or quotas moved", Phase.READING_ENTITIES),
+    Transition(Phase.READING_ENTITIES, "on_entities", Phase.SETTLED),
     Transition(Phase.WRITING, "the controller epoch moved, or too many refusals in a row", Phase.RESIGNED),
 )
 

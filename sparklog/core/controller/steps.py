@@ -13,8 +13,9 @@ from sparklog.core.controller.commands.broker_commands import AllocateProducerId
 from sparklog.core.controller.commands.config_commands import ChangeConfigs
 from sparklog.core.controller.commands.controller_command import CommandId, Result
 from sparklog.core.controller.commands.partition_commands import AlterPartition, Move, PartitionResult
-from sparklog.core.controller.commands.quota_commands import AlterQuotas
+from sparklog.core.controller.commands.quota_commands import AlterQuotas, DescribeQuotas
 from sparklog.core.controller.commands.topic_commands import TopicToCreate
+from sparklog.core.controller.commands.user_commands import AlterUsers, DescribeUsers
 from sparklog.core.controller.state.image import Change, LiveBroker
 from sparklog.core.controller.state.znodes import TopicNode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
@@ -115,6 +116,20 @@ class ApplyAcls:
 
 
 @dataclass(frozen=True, slots=True)
+class ApplyUsers:
+    command: CommandId
+    request: AlterUsers
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeEntities:
+    """Answer a question about users or quotas, whose nodes have just been read."""
+
+    command: CommandId
+    request: DescribeQuotas | DescribeUsers
+
+
+@dataclass(frozen=True, slots=True)
 class MoveLeaders:
     """Elections that were asked for, write by write; ``results`` are those of the writes before.
 
@@ -198,6 +213,8 @@ Step = (
     | ApplyConfigs
     | ApplyQuotas
     | ApplyAcls
+    | ApplyUsers
+    | DescribeEntities
     | MoveLeaders
     | Reassign
     | StartDeletion

@@ -21,6 +21,7 @@ from sparklog.wire.commands import (
     partition_requests,
     quota_requests,
     topic_requests,
+    user_requests,
 )
 
 NewTopicId = Callable[[], TopicId]
@@ -93,6 +94,10 @@ COMMAND_APIS: Final[Mapping[int, CommandApi]] = by_key(
         ),
         "DescribeClientQuotas": _row(quota_requests.describe_quotas, quota_requests.describe_quotas_response),
         "AlterClientQuotas": _row(quota_requests.alter_quotas, quota_requests.alter_quotas_response),
+        "DescribeUserScramCredentials": _row(
+            user_requests.describe_users, user_requests.describe_users_response
+        ),
+        "AlterUserScramCredentials": _row(user_requests.alter_users, user_requests.alter_users_response),
         "AlterPartition": _row(
             partition_requests.alter_partition, partition_requests.alter_partition_response
         ),

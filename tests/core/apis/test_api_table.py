@@ -14,7 +14,6 @@ from sparklog.wire.versions import API_VERSIONS, INTERNAL_VERSIONS, OWN_VERSIONS
 BROKERS_CODE, CONTROLLERS_CODE = Code.handler | Code.forward, Code.command | Code.built_in
 NOT_SERVED = {
     34: "AlterReplicaLogDirs",
-    51: "AlterUserScramCredentials",
     57: "UpdateFeatures",
 }
 """APIs that a broker of Kafka 3.6 announces and ours does not (docs/differences.md)."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from sparklog.controller.snapshot import read_brokers, read_registered, read_snapshot
+from sparklog.controller.snapshot import read_brokers, read_entities, read_registered, read_snapshot
 from sparklog.core.controller import actions as act
 from sparklog.core.controller.commands.controller_command import Command, CommandId
 from sparklog.core.controller.commands.partition_commands import AlterPartition, IsrProposal, ProposedMember
@@ -76,8 +76,10 @@ class DictZooKeeper:
         node = nodes.get(operation.path)
         zxid = self.zxid + 1
         match operation:
-            case Create(path, data, ephemeral):
-                if node is not None:
+            case Create(path, data, ephemeral, sequential):
+                if sequential:
+                    path += f"{sum(key.startswith(path) for key in nodes):010}"
+                elif node is not None:
                     return "node_exists"
                 nodes[path] = Node(data, Stat(0, zxid, zxid, 1 if ephemeral else 0))
                 return ""
@@ -166,7 +168,13 @@ class World:
         """Carry out actions as the shell does; returns all that were carried out."""
         done: list[act.Action] = []
         while True:
-            questions = (act.WriteZooKeeper, act.ReadBrokers, act.ReadRegistered, act.Reload)
+            questions = (
+                act.WriteZooKeeper,
+                act.ReadBrokers,
+                act.ReadRegistered,
+                act.ReadEntities,
+                act.Reload,
+            )
             assert not any(isinstance(action, questions) for action in actions[:-1]), actions
             done += actions
             self.machine.check_invariants()
@@ -193,6 +201,8 @@ class World:
                 return self.machine.on_brokers(read_brokers(self.zk), self.now_ms)
             case act.ReadRegistered():
                 return self.machine.on_registered(read_registered(self.zk), self.now_ms)
+            case act.ReadEntities():
+                return self.machine.on_entities(read_entities(self.zk), self.now_ms)
             case act.Reload():
                 return self.machine.on_reloaded(self.snapshot(), self.now_ms)
 

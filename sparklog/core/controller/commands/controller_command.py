@@ -55,6 +55,13 @@ from sparklog.core.controller.commands.topic_commands import (
     TopicResult,
     TopicsResult,
 )
+from sparklog.core.controller.commands.user_commands import (
+    AlterUsers,
+    DescribedUsers,
+    DescribeUsers,
+    UserResult,
+    UsersResult,
+)
 from sparklog.core.security.requester import Requester
 from sparklog.model.errors import ErrorCode
 
@@ -74,6 +81,8 @@ Request = (
     | CreateAcls
     | DeleteAcls
     | DescribeAcls
+    | AlterUsers
+    | DescribeUsers
     | DescribeSchemas
     | ElectLeaders
     | AlterReassignments
@@ -90,6 +99,8 @@ Result = (
     | DescribedQuotas
     | AclResults
     | DescribedAcls
+    | UsersResult
+    | DescribedUsers
     | DescribedSchemas
     | PartitionsResult
     | ReassignmentsResult
@@ -128,6 +139,8 @@ def describe_change(request: Request) -> str | None:
             return f"create access rules of {_some(patterns)}"
         case DeleteAcls(filters):
             return f"delete the access rules that {len(filters)} filters take"
+        case AlterUsers():
+            return f"change passwords of {_some(list(map(repr, request.users())))}"
         case ElectLeaders(unclean, partitions):
             kind = "unclean" if unclean else "preferred"
             return f"elect {kind} leaders of {'all' if partitions is None else len(partitions)} partitions"
@@ -164,12 +177,10 @@ def refusal(request: Request, error: ErrorCode, message: str = "") -> Result:
             return ReassignmentsResult(error=error, message=message)
         case ChangeConfigs(resources):
             return ConfigsResult(tuple(ConfigResult(one.kind, one.name, error, message) for one in resources))
-        case AlterQuotas(alterations):
-            return QuotasResult(tuple(QuotaResult(one.entity, error, message) for one in alterations))
-        case DescribeQuotas():
-            return DescribedQuotas(error=error, message=message)
         case CreateAcls() | DeleteAcls() | DescribeAcls():
             return _refusal_of_acls(request, error, message)
+        case AlterQuotas() | DescribeQuotas() | AlterUsers() | DescribeUsers():
+            return _refusal_of_entities(request, error, message)
         case DescribeSchemas(names):
             return DescribedSchemas(tuple(DescribedSchema(name, error, message) for name in names))
         case DeleteTopics(doomed):
@@ -183,3 +194,17 @@ def _refusal_of_acls(
         return DescribedAcls(error=error, message=message)
     asked = request.bindings if isinstance(request, CreateAcls) else request.filters
     return AclResults(tuple(AclResult(error, message) for _ in asked))
+
+
+def _refusal_of_entities(
+    request: AlterQuotas | DescribeQuotas | AlterUsers | DescribeUsers, error: ErrorCode, message: str
+) -> Result:
+    match request:
+        case AlterQuotas(alterations):
+            return QuotasResult(tuple(QuotaResult(one.entity, error, message) for one in alterations))
+        case DescribeQuotas():
+            return DescribedQuotas(error=error, message=message)
+        case AlterUsers():
+            return UsersResult(tuple(UserResult(user, error, message) for user in request.users()))
+        case DescribeUsers():
+            return DescribedUsers(error=error, message=message)

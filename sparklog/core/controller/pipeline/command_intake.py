@@ -6,7 +6,7 @@ from functools import partial
 from typing import assert_never
 
 from sparklog.core.controller.acls.acl_filters import describe_acls
-from sparklog.core.controller.actions import Action, Answer, ReadRegistered
+from sparklog.core.controller.actions import Action, Answer, ReadEntities, ReadRegistered
 from sparklog.core.controller.commands.acl_commands import CreateAcls, DeleteAcls, DescribeAcls
 from sparklog.core.controller.commands.broker_commands import (
     AllocateProducerIds,
@@ -31,12 +31,12 @@ from sparklog.core.controller.commands.topic_commands import (
     TopicResult,
     TopicToCreate,
 )
+from sparklog.core.controller.commands.user_commands import AlterUsers, DescribeUsers
 from sparklog.core.controller.leaders.leader_moves import find_imbalanced
 from sparklog.core.controller.leaders.reassignment import list_moves
 from sparklog.core.controller.pipeline.broker_answers import lose_logs
 from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.pipeline.waiting_commands import WaitingCreation, WaitingDeletion
-from sparklog.core.controller.quotas.quota_questions import describe_quotas
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.steps import (
     AddPartitions,
@@ -44,8 +44,10 @@ from sparklog.core.controller.steps import (
     ApplyAcls,
     ApplyConfigs,
     ApplyQuotas,
+    ApplyUsers,
     ChangeIsrs,
     CreateTopic,
+    DescribeEntities,
     FinishCreation,
     FinishDeletion,
     FinishShutdown,
@@ -80,11 +82,12 @@ def take_command(work: PendingWork, command: CommandId, request: Request, now_ms
             work.add(ApplyConfigs(command, request))
             if unknown := strangers(work.image, request):
                 return [ReadRegistered(f"settings are given to {', '.join(unknown[:3])}")]
-        case AlterQuotas():
-            work.add(ApplyQuotas(command, request))
         case CreateAcls() | DeleteAcls():
             work.add(ApplyAcls(command, request))
-        case DescribeQuotas() | DescribeSchemas() | ListReassignments() | DescribeAcls():
+        case AlterQuotas() | AlterUsers() | DescribeQuotas() | DescribeUsers():
+            work.add(_about_entities(command, request))
+            return [ReadEntities("a command is about users or quotas, which other tools change as well")]
+        case DescribeSchemas() | ListReassignments() | DescribeAcls():
             return [Answer(command, _described(work.image, request))]
         case ElectLeaders():
             _elect_leaders(work, command, request)
@@ -99,12 +102,20 @@ def take_command(work: PendingWork, command: CommandId, request: Request, now_ms
     return []
 
 
-def _described(
-    image: ClusterImage, question: DescribeQuotas | DescribeSchemas | ListReassignments | DescribeAcls
-) -> Result:
+def _about_entities(
+    command: CommandId, request: AlterQuotas | AlterUsers | DescribeQuotas | DescribeUsers
+) -> Step:
+    match request:
+        case AlterQuotas():
+            return ApplyQuotas(command, request)
+        case AlterUsers():
+            return ApplyUsers(command, request)
+        case DescribeQuotas() | DescribeUsers():
+            return DescribeEntities(command, request)
+
+
+def _described(image: ClusterImage, question: DescribeSchemas | ListReassignments | DescribeAcls) -> Result:
     match question:
-        case DescribeQuotas():
-            return describe_quotas(image, question)
         case DescribeSchemas():
             return describe_schemas(image, question)
         case ListReassignments():

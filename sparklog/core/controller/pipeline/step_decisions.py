@@ -6,6 +6,7 @@ from typing import assert_never
 from sparklog.core.controller.acls.acl_changes import decide_acls
 from sparklog.core.controller.actions import Action, Answer, WakeAt
 from sparklog.core.controller.commands.controller_command import CommandId, Result
+from sparklog.core.controller.commands.user_commands import DescribeUsers
 from sparklog.core.controller.leaders.isr_changes import decide_isrs
 from sparklog.core.controller.leaders.leader_moves import decide_leaders
 from sparklog.core.controller.leaders.partition_writes import PARTITIONS_PER_WRITE_MAX, decide_elections
@@ -20,15 +21,18 @@ from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.pipeline.waiting_commands import METADATA_PATIENCE_MS, WaitingCreation
 from sparklog.core.controller.producer_id_blocks import decide_block
 from sparklog.core.controller.quotas.quota_changes import decide_quotas
+from sparklog.core.controller.quotas.quota_questions import describe_quotas
 from sparklog.core.controller.steps import (
     AddPartitions,
     AllocateIds,
     ApplyAcls,
     ApplyConfigs,
     ApplyQuotas,
+    ApplyUsers,
     ChangeIsrs,
     CreateTopic,
     Decision,
+    DescribeEntities,
     Elect,
     FailBrokers,
     FinishCreation,
@@ -46,6 +50,8 @@ from sparklog.core.controller.topics.config_changes import decide_configs
 from sparklog.core.controller.topics.partition_increase import decide_increase
 from sparklog.core.controller.topics.topic_creation import decide_topic
 from sparklog.core.controller.topics.topic_deletion import decide_deletion, decide_purge
+from sparklog.core.controller.users.user_changes import decide_users
+from sparklog.core.controller.users.user_questions import describe_users
 from sparklog.model.ids import BrokerId
 
 
@@ -85,10 +91,10 @@ def _decide(work: PendingWork, step: Step, now_ms: int) -> list[Action] | Decisi
             return finish_shutdown(work, step)
         case CreateTopic() | AddPartitions():
             return _create(work, step)
-        case ChangeIsrs() | AllocateIds() | MoveLeaders() | Reassign():
+        case ChangeIsrs() | AllocateIds() | ApplyConfigs() | ApplyAcls() | MoveLeaders() | Reassign():
             return _decide_command(work, step)
-        case ApplyConfigs() | ApplyQuotas() | ApplyAcls():
-            return _decide_settings(work, step)
+        case ApplyQuotas() | ApplyUsers() | DescribeEntities():
+            return _decide_entities(work, step)
         case FinishCreation():
             return _finish_creation(work, step, now_ms)
         case StartDeletion():
@@ -104,7 +110,7 @@ def _decide(work: PendingWork, step: Step, now_ms: int) -> list[Action] | Decisi
 
 
 def _decide_command(
-    work: PendingWork, step: ChangeIsrs | AllocateIds | MoveLeaders | Reassign
+    work: PendingWork, step: ChangeIsrs | AllocateIds | ApplyConfigs | ApplyAcls | MoveLeaders | Reassign
 ) -> list[Action] | Decision:
     """Commands that are one decision: a write, or the answer if there is nothing to write."""
     match step:
@@ -112,22 +118,29 @@ def _decide_command(
             return _answer_or_write(command, decide_isrs(work.image, step))
         case AllocateIds(command):
             return _answer_or_write(command, decide_block(work.image, step))
+        case ApplyConfigs(command):
+            return _answer_or_write(command, decide_configs(work.image, step))
+        case ApplyAcls(command):
+            return _answer_or_write(command, decide_acls(work.image, step))
         case MoveLeaders(command):
             return _answer_or_write(command, decide_leaders(work.image, step))
         case Reassign(command):
             return _answer_or_write(command, decide_moves(work.image, step))
 
 
-def _decide_settings(
-    work: PendingWork, step: ApplyConfigs | ApplyQuotas | ApplyAcls
+def _decide_entities(
+    work: PendingWork, step: ApplyQuotas | ApplyUsers | DescribeEntities
 ) -> list[Action] | Decision:
+    """Commands about users, clients and addresses, whose nodes have just been read."""
     match step:
-        case ApplyConfigs(command):
-            return _answer_or_write(command, decide_configs(work.image, step))
         case ApplyQuotas(command):
             return _answer_or_write(command, decide_quotas(work.image, step))
-        case ApplyAcls(command):
-            return _answer_or_write(command, decide_acls(work.image, step))
+        case ApplyUsers(command):
+            return _answer_or_write(command, decide_users(work.image, step))
+        case DescribeEntities(command, question):
+            if isinstance(question, DescribeUsers):
+                return [Answer(command, describe_users(work.image, question))]
+            return [Answer(command, describe_quotas(work.image, question))]
 
 
 def _answer_or_write(command: CommandId | None, verdict: Decision | Result) -> list[Action] | Decision:

@@ -18,6 +18,7 @@ from sparklog.core.controller.steps import (
     ApplyAcls,
     ApplyConfigs,
     ApplyQuotas,
+    ApplyUsers,
     ChangeIsrs,
     CreateTopic,
     Decision,
@@ -53,7 +54,9 @@ def _follow(work: PendingWork, decision: Decision) -> list[Action]:
             # A broker that is shutting down may now have company that can lead instead.
             _check_changed(work, decision)
             return [_answer(command, decision.result)]
-        case AllocateIds(command) | ApplyConfigs(command) | ApplyQuotas(command) | ApplyAcls(command):
+        case AllocateIds(command) | ApplyConfigs(command) | ApplyAcls(command):
+            return [_answer(command, decision.result)]
+        case ApplyQuotas(command) | ApplyUsers(command):
             return [_answer(command, decision.result)]
         case CreateTopic(command, topic, node):
             work.waiting.creations[command].results.append(created(topic, node))

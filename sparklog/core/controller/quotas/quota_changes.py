@@ -17,15 +17,15 @@ from sparklog.core.controller.commands.quota_commands import (
     QuotasResult,
 )
 from sparklog.core.controller.quotas.quota_keys import OF_ADDRESSES, OF_CLIENTS, QuotaType
-from sparklog.core.controller.state.image import Change, ClusterImage, QuotasChanged
-from sparklog.core.controller.state.quota_nodes import parents_of, quota_path
-from sparklog.core.controller.state.write_size import WRITE_BYTES_MAX, bytes_of, check_configs
+from sparklog.core.controller.state.entity_writes import EntityWrites
+from sparklog.core.controller.state.image import ClusterImage
+from sparklog.core.controller.state.quota_nodes import quota_path
+from sparklog.core.controller.state.write_size import check_configs
 from sparklog.core.controller.state.znodes import encode_configs
 from sparklog.core.controller.steps import ApplyQuotas, Decision
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.quota_entity import CLIENT_ID, IP, USER, QuotaEntity
 from sparklog.model.settings.setting import INT_MAX, LONG_MAX, render
-from sparklog.model.zookeeper import ANY_VERSION, Create, Operation, SetData
 
 ALTERATIONS_MAX: Final = 1_000
 """In one request: they are one write."""
@@ -55,13 +55,12 @@ def decide_quotas(image: ClusterImage, step: ApplyQuotas) -> Decision | QuotasRe
         else:
             results.append(QuotaResult(alteration.entity))
     result = QuotasResult(tuple(results))
-    changed = {path: configs for path, configs in after.items() if configs != image.quotas.get(path, {})}
-    if request.validate_only or not changed:
-        return result
-    writes = _Writes(image)
-    for path, configs in changed.items():
+    writes = EntityWrites(image)
+    for path, configs in after.items():
         writes.put(path, configs)
-    if bytes_of(writes.operations) > WRITE_BYTES_MAX:
+    if request.validate_only or not writes.changes:
+        return result
+    if not writes.fits:
         return _refuse_all(request, "the quotas are too large for one write: set them in several requests")
     return Decision(step, tuple(writes.operations), tuple(writes.changes), result)
 
@@ -70,31 +69,6 @@ def _refuse_all(request: AlterQuotas, message: str) -> QuotasResult:
     return QuotasResult(
         tuple(QuotaResult(one.entity, ErrorCode.invalid_request, message) for one in request.alterations)
     )
-
-
-class _Writes:
-    """One multi-op over quota nodes. A node that does not exist is created after those above it."""
-
-    def __init__(self, image: ClusterImage) -> None:
-        self.operations: list[Operation] = []
-        self.changes: list[Change] = []
-        self._existing = set(image.quotas)
-
-    def put(self, path: str, configs: Mapping[str, str]) -> None:
-        for parent in parents_of(path):
-            if parent not in self._existing:
-                self._create(parent, b"", {})
-        data = encode_configs(configs)
-        if path not in self._existing:
-            self._create(path, data, configs)
-            return
-        self.operations.append(SetData(path, data, ANY_VERSION))
-        self.changes.append(QuotasChanged(path, configs))
-
-    def _create(self, path: str, data: bytes, configs: Mapping[str, str]) -> None:
-        self.operations.append(Create(path, data))
-        self.changes.append(QuotasChanged(path, configs))
-        self._existing.add(path)
 
 
 def _checked_path(entity: QuotaEntity) -> str:

@@ -44,6 +44,14 @@ class TopicSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class EntityNode:
+    """The settings of a user, a client or an address, and the version of the node that has them."""
+
+    configs: Mapping[str, str]
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterSnapshot:
     """Everything that a controller reads when it becomes active."""
 
@@ -55,7 +63,7 @@ class ClusterSnapshot:
     producer_block: ProducerIdBlock | None = None
     producer_block_version: int = -1
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    quotas: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    quotas: Mapping[str, EntityNode] = field(default_factory=dict)
     acls: Mapping[Pattern, AclNode] = field(default_factory=dict)
     """Empty without an authorizer."""
 
@@ -222,6 +230,8 @@ class ClusterImage:
     """
     quotas: dict[str, Mapping[str, str]] = field(default_factory=dict)
     """Settings of users, clients and addresses by the path of their node, with every node above them."""
+    quota_versions: dict[str, int] = field(default_factory=dict)
+    """The versions of these nodes when they were last read, which is before each command about them."""
     counts: PartitionCounts = field(default_factory=PartitionCounts)
     changes: int = 0
     """How often anything changed of what a report of the cluster shows."""
@@ -243,9 +253,9 @@ class ClusterImage:
             producer_block=snapshot.producer_block,
             producer_block_version=snapshot.producer_block_version,
             broker_configs=dict(snapshot.broker_configs),
-            quotas=dict(snapshot.quotas),
             acls=dict(snapshot.acls),
         )
+        image.take_entities(snapshot.quotas)
         for topic in snapshot.topics:
             image._add_topic(topic.name, topic.node, topic.configs, list(topic.states), topic.schema)
         for name in snapshot.deletions:
@@ -336,6 +346,11 @@ class ClusterImage:
             self.acls.pop(pattern, None)
         else:
             self.acls[pattern] = node
+
+    def take_entities(self, nodes: Mapping[str, EntityNode]) -> None:
+        """The nodes of users, clients and addresses were read again."""
+        self.quotas = {path: node.configs for path, node in nodes.items()}
+        self.quota_versions = {path: node.version for path, node in nodes.items()}
 
     def replay(self, change: Change) -> None:
         self.changes += 1

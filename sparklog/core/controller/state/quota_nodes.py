@@ -15,6 +15,8 @@ USER_CONFIGS: Final = "/config/users"
 CLIENT_CONFIGS: Final = "/config/clients"
 IP_CONFIGS: Final = "/config/ips"
 
+ENTITY_DIRECTORIES: Final = (USER_CONFIGS, CLIENT_CONFIGS, IP_CONFIGS)
+
 CLIENTS_OF_USER: Final = "clients"
 """The child of a user's node that holds the nodes of the user's clients."""
 

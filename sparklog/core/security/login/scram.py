@@ -91,6 +91,14 @@ def xor(left: bytes, right: bytes) -> bytes:
     return bytes(a ^ b for a, b in zip(left, right, strict=True))
 
 
+def credential_text(credential: ScramCredential) -> str:
+    """A credential as ZooKeeper holds it, in Kafka's format."""
+    return (
+        f"salt={_base64(credential.salt)},stored_key={_base64(credential.stored_key)},"
+        f"server_key={_base64(credential.server_key)},iterations={credential.iterations}"
+    )
+
+
 def parse_credential(mechanism: ScramMechanism, text: str) -> ScramCredential | None:
     """The credential in ZooKeeper's text; None if it is none with which anybody may log in."""
     found = _CREDENTIAL.fullmatch(text)
@@ -104,3 +112,7 @@ def parse_credential(mechanism: ScramMechanism, text: str) -> ScramCredential | 
     if {len(stored), len(server)} != {mechanism.key_bytes} or iterations < ITERATIONS_MIN or not salt:
         return None
     return ScramCredential(salt, stored, server, iterations)
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()

@@ -75,7 +75,8 @@ class ScramServer:
         assert first is not None, "a final message follows a first one"
         assert credential is not None, "a first message has chosen the credential"
         final = parse_client_final(token)
-        if final.nonce != self._nonce or final.header != first.header:
+        # As in Kafka: older versions of librdkafka put their own nonce before it once more, and sign that.
+        if not final.nonce.endswith(self._nonce) or final.header != first.header:
             raise self._refused()
         if len(final.proof) != mechanism.key_bytes:
             raise self._refused()

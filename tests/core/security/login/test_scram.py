@@ -12,8 +12,10 @@ from sparklog.core.security.login.scram import (
     SHA_512,
     ScramCredential,
     ScramMechanism,
+    client_key,
     credential_of,
     parse_credential,
+    xor,
 )
 from sparklog.core.security.login.scram_client import ScramClient, ServerRefused
 from sparklog.core.security.login.scram_messages import (
@@ -186,6 +188,17 @@ def test_a_final_message_that_is_wrong_anywhere_is_refused(final: bytes) -> None
     assert str(refused.value) == INVALID
     with pytest.raises(CredentialsRefused):
         server.on_token(RFC_FINAL)  # there is no second try
+
+
+def test_an_older_librdkafka_says_its_own_nonce_twice() -> None:
+    salted = SHA_256.salted(b"right", SALT, 4_096)
+    server = server_of(users_with("alice", "right"))
+    offer = server.on_token(b"n,,n=alice,r=own").token.decode()
+    unproven = "c=biws,r=own" + parse_server_first(offer.encode()).nonce
+    key = client_key(SHA_256, salted)
+    signature = SHA_256.keyed(SHA_256.hashed(key), f"n=alice,r=own,{offer},{unproven}".encode())
+    proof = base64.b64encode(xor(key, signature)).decode()
+    assert server.on_token(f"{unproven},p={proof}".encode()).user == "alice"
 
 
 def test_a_login_that_is_complete_takes_no_further_token() -> None:

@@ -1,0 +1,1 @@
+"""``sparklog users``: passwords of users for SCRAM."""
