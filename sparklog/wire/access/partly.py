@@ -27,6 +27,10 @@ from sparklog.wire.messages.groups.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from sparklog.wire.messages.security.alter_user_scram_credentials import (
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+)
 from sparklog.wire.messages.transactions.add_partitions_to_txn import (
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopicResult,
@@ -296,6 +300,18 @@ def _cluster_report(asked: Question) -> Verdict:
     return Admitted(asked.request, finish)
 
 
+def _alter_users(asked: Question) -> Verdict:
+    """Each user is answered once, whichever of the two lists names it."""
+    request = asked.request
+    (right,) = asked.api.rights
+    if asked.access.has(right):
+        return Admitted(request)
+    error = ERRORS[right.resource]
+    users = dict.fromkeys(one.name for one in (*request.deletions, *request.upsertions))
+    results = [AlterUserScramCredentialsResult(user=user, error_code=error) for user in users]
+    return Denied(AlterUserScramCredentialsResponse(results=results))
+
+
 PARTLY: Final[Mapping[str, Callable[[Question], Verdict]]] = MappingProxyType(
     {
         "Produce": _produce,
@@ -306,6 +322,7 @@ PARTLY: Final[Mapping[str, Callable[[Question], Verdict]]] = MappingProxyType(
         "DeleteTopics": _delete_topics,
         "AddPartitionsToTxn": _add_partitions,
         "OpenWrite": _open_write,
+        "AlterUserScramCredentials": _alter_users,
         "ClusterReport": _cluster_report,
     }
 )

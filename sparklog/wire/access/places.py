@@ -121,6 +121,7 @@ PLACES: Final[Mapping[str, tuple[Place, ...]]] = MappingProxyType(
         "DescribeClientQuotas": (_cluster,),
         "AlterClientQuotas": (_cluster,),
         "DescribeUserScramCredentials": (_cluster,),
+        "AlterUserScramCredentials": (_by_module,),
         "DescribeCluster": (_by_handler,),
         "ClusterReport": (_cluster,),
         "DescribeProducers": (_topics,),

@@ -211,6 +211,8 @@ SAMPLES: Final[Mapping[tuple[str, Condition], Sample]] = {
         _in(49, "EntryData", ops=[],
             entity=[_in(49, "EntityData", entity_type="user", entity_name="matrix")])]),
     ("DescribeUserScramCredentials", ALWAYS): _sample(50, users=None),
+    ("AlterUserScramCredentials", ALWAYS): _sample(51, upsertions=[], deletions=[
+        _in(51, "ScramCredentialDeletion", name="matrix", mechanism=1)]),
     ("DescribeCluster", Condition.with_operations): _sample(60, include_cluster_authorized_operations=True),
     ("ClusterReport", ALWAYS): _sample(10_004),
     ("DescribeProducers", ALWAYS): _sample(61, topics=[

@@ -26,7 +26,7 @@ SETTINGS = {
     "inter.broker.listener.name": "BROKERS",
 }
 
-OF_THE_CONTROLLER = sorted(
+FOR_BROKERS_ALONE = sorted(
     key for key, api in APIS.items() if api.listeners == frozenset({ListenerKind.brokers})
 )
 
@@ -56,10 +56,10 @@ def test_a_client_is_served_on_both(two, listener) -> None:
     assert response.error_code is ErrorCode.none
 
 
-@pytest.mark.parametrize("key", OF_THE_CONTROLLER)
-def test_what_the_controller_asks_closes_the_connection_of_a_client(two, key) -> None:
+@pytest.mark.parametrize("key", FOR_BROKERS_ALONE)
+def test_what_controller_and_brokers_ask_closes_the_connection_of_a_client(two, key) -> None:
     with connected(two, "CLIENTS") as connection, pytest.raises(ConnectionError):
-        connection.call(least_request(key), timeout_ms=TIMEOUT_MS)
+        connection.call(least_request(key), version=APIS[key].max, timeout_ms=TIMEOUT_MS)
 
 
 def test_the_controller_is_served_on_the_brokers_listener(two) -> None:
