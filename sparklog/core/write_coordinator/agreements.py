@@ -9,8 +9,10 @@ act upon the same facts. A value that was answered is kept by every later coordi
 
 An agreement is kept for a day after its last use. Uses are not written, so a new coordinator counts each
 agreement as used just now. The values of one partition of ``__transaction_state`` are bounded, in number and
-in bytes. Without room, the agreement that was used longest ago is dropped, if that is ten minutes ago.
-Otherwise the answer is THROTTLING_QUOTA_EXCEEDED, which clients repeat.
+in bytes, and so are those of one principal. Without room, the agreement that was used longest ago is dropped,
+if that is ten minutes ago. Otherwise the answer is THROTTLING_QUOTA_EXCEEDED, which clients repeat.
+
+Each principal has values of its own under a name: names can be guessed, and the first value counts.
 """
 
 from collections import Counter, OrderedDict
@@ -31,6 +33,7 @@ from sparklog.core.coordinator.actions import (
 )
 from sparklog.core.coordinator.state_machine import Now
 from sparklog.core.recent_events import RecentEvents
+from sparklog.core.security.requester import ANONYMOUS
 from sparklog.core.transaction_coordinator.write_errors import write_error
 from sparklog.core.write_coordinator.records import Agreement, AgreementKey
 from sparklog.core.write_coordinator.requests import Agree
@@ -47,6 +50,9 @@ IN_USE_MS: Final = 600_000
 
 AGREEMENTS_MAX: Final = 100_000
 TOTAL_BYTES_MAX: Final = 32 << 20
+SHARE: Final = 4
+"""A principal that has logged in may take up one part in so many of the room."""
+
 ENTRY_BYTES: Final = 200
 """Memory of an agreement beside its name and value, roughly."""
 
@@ -64,7 +70,7 @@ class _Kept:
 class _Pending:
     """A record in progress. ``agreement`` is None for tombstones."""
 
-    name: str
+    key: AgreementKey
     agreement: Agreement | None
     waiting: Token | None = None
     """The request that put the agreement, until it is answered."""
@@ -74,14 +80,17 @@ class _Pending:
 class Agreements:
     """The agreements of one partition, in one leader epoch of its coordinator."""
 
-    kept: OrderedDict[str, _Kept] = field(default_factory=OrderedDict)
-    """Committed agreements by name, the one used longest ago first."""
+    kept: OrderedDict[AgreementKey, _Kept] = field(default_factory=OrderedDict)
+    """Committed agreements, the one used longest ago first."""
     pending: dict[WriteId, _Pending] = field(default_factory=dict)
-    """Records in progress. No name of an agreement here is in ``kept``."""
-    replayed: dict[str, Agreement] = field(default_factory=dict)
+    """Records in progress. No key of an agreement here is in ``kept``."""
+    replayed: dict[AgreementKey, Agreement] = field(default_factory=dict)
     """The records read while loading; empty from then on."""
     total_bytes: int = 0
     """Bytes of the agreements in ``kept`` and ``pending``."""
+    bytes_of: Counter[str] = field(default_factory=Counter)
+    count_of: Counter[str] = field(default_factory=Counter)
+    """The same, and the number of these agreements, by principal."""
     counters: Counter[str] = field(default_factory=Counter)
     events: RecentEvents = field(default_factory=RecentEvents)
     last_write_id: int = FIRST_AGREEMENT_WRITE_ID
@@ -90,37 +99,37 @@ class Agreements:
 
     def replay(self, record: StateRecord) -> None:
         if record.value is None:
-            self.replayed.pop(record.key.name, None)
+            self.replayed.pop(record.key, None)
         else:
-            self.replayed[record.key.name] = record.value
+            self.replayed[record.key] = record.value
 
     def on_loaded(self, now: Now) -> list[Action]:
         oldest_first = sorted(self.replayed.items(), key=lambda item: item[1].agreed_ms)
-        self.kept = OrderedDict(
-            (name, _Kept(agreement, now.monotonic_ms)) for name, agreement in oldest_first
-        )
-        self.total_bytes = sum(_bytes_of(name, agreement) for name, agreement in oldest_first)
+        self.kept = OrderedDict((key, _Kept(agreement, now.monotonic_ms)) for key, agreement in oldest_first)
+        for key, agreement in oldest_first:
+            self._account(key, agreement)
         self.replayed = {}
         return []
 
     # ----------------------------------------------------------------------------------- facts
 
     def on_request(self, token: Token, request: Agree, now: Now) -> list[Action]:
-        known = self.kept.get(request.name)
+        key = AgreementKey(request.name, request.principal)
+        known = self.kept.get(key)
         if known is not None:
-            self._use(request.name, known, now)
+            self._use(key, known, now)
             return [Reply(token, Agreed(value=known.agreement.value))]
         if request.value is None:
             return [Reply(token, Agreed())]
         agreement = Agreement(request.value, now.wall_ms)
-        room = self._room_for(_bytes_of(request.name, agreement), now)
+        room = self._room_for(key, agreement, now)
         if room is None:
             self.counters["refused"] += 1
             return [Reply(token, request.refused(ErrorCode.throttling_quota_exceeded))]
-        self.total_bytes += _bytes_of(request.name, agreement)
-        record = StateRecord(AgreementKey(request.name), agreement)
-        pending = _Pending(request.name, agreement, token)
-        return [*room, self._append(request.name, (record,), pending, holds_key=True)]
+        self._account(key, agreement)
+        record = StateRecord(key, agreement)
+        pending = _Pending(key, agreement, token)
+        return [*room, self._append((record,), pending, holds_key=True)]
 
     def on_written(self, write_id: WriteId, outcome: WriteOutcome, now: Now) -> list[Action]:
         pending = self.pending.get(write_id)
@@ -131,11 +140,11 @@ class Agreements:
         if not isinstance(outcome, InDoubt):
             del self.pending[write_id]
         if pending.agreement is not None and isinstance(outcome, Written):
-            self.kept[pending.name] = _Kept(pending.agreement, now.monotonic_ms)
+            self.kept[pending.key] = _Kept(pending.agreement, now.monotonic_ms)
             self.counters["agreed"] += 1
             answer = Agreed(value=pending.agreement.value)
         elif pending.agreement is not None and not isinstance(outcome, InDoubt):
-            self.total_bytes -= _bytes_of(pending.name, pending.agreement)
+            self._account(pending.key, pending.agreement, -1)
         return [] if token is None else [Reply(token, answer)]
 
     def on_time(self, now: Now) -> list[Action]:
@@ -143,12 +152,12 @@ class Agreements:
 
         A tombstone that the log refuses is not repeated: the next coordinator keeps the agreement for a day.
         """
-        names: list[str] = []
-        for name, known in self.kept.items():
-            if known.used_ms + RETENTION_MS > now.monotonic_ms or len(names) == FORGOTTEN_MAX:
+        keys: list[AgreementKey] = []
+        for key, known in self.kept.items():
+            if known.used_ms + RETENTION_MS > now.monotonic_ms or len(keys) == FORGOTTEN_MAX:
                 break
-            names.append(name)
-        return self._forget(names) if names else []
+            keys.append(key)
+        return self._forget(keys) if keys else []
 
     def next_deadline_ms(self) -> MonotonicMs | None:
         first = next(iter(self.kept.values()), None)
@@ -159,43 +168,65 @@ class Agreements:
         self.kept.clear()
         self.pending.clear()
         self.total_bytes = 0
+        self.bytes_of.clear()
+        self.count_of.clear()
         return [Reply(token, Agreed(ErrorCode.not_coordinator)) for token in waiting]
 
     # ----------------------------------------------------------------------------------- steps
 
-    def _use(self, name: str, known: _Kept, now: Now) -> None:
+    def _use(self, key: AgreementKey, known: _Kept, now: Now) -> None:
         known.used_ms = now.monotonic_ms
-        self.kept.move_to_end(name)
+        self.kept.move_to_end(key)
 
-    def _room_for(self, size: int, now: Now) -> list[Action] | None:
+    def _account(self, key: AgreementKey, agreement: Agreement, sign: int = 1) -> None:
+        size = _bytes_of(key, agreement)
+        self.total_bytes += sign * size
+        self.bytes_of[key.principal] += sign * size
+        self.count_of[key.principal] += sign
+        if not self.count_of[key.principal]:
+            del self.bytes_of[key.principal], self.count_of[key.principal]
+
+    def _room_for(self, key: AgreementKey, agreement: Agreement, now: Now) -> list[Action] | None:
         """The actions that make room for another agreement; None if all are in use."""
-        names: list[str] = []
+        size, principal = _bytes_of(key, agreement), key.principal
+        own_max = 1 if principal == ANONYMOUS else SHARE
+        keys: list[AgreementKey] = []
         count, total = len(self.kept) + len(self.pending), self.total_bytes
-        for name, known in self.kept.items():
-            if count < AGREEMENTS_MAX and total + size <= TOTAL_BYTES_MAX:
+        own_count, own_total = self.count_of[principal], self.bytes_of[principal]
+
+        def is_full() -> bool:
+            return count >= AGREEMENTS_MAX or total + size > TOTAL_BYTES_MAX
+
+        def is_own_full() -> bool:
+            return own_count >= AGREEMENTS_MAX // own_max or own_total + size > TOTAL_BYTES_MAX // own_max
+
+        for other, known in self.kept.items():
+            if not (is_full() or is_own_full()) or known.used_ms + IN_USE_MS > now.monotonic_ms:
                 break
-            if known.used_ms + IN_USE_MS > now.monotonic_ms:
-                return None
-            names.append(name)
-            count, total = count - 1, total - _bytes_of(name, known.agreement)
-        if count >= AGREEMENTS_MAX or total + size > TOTAL_BYTES_MAX:
+            if is_own_full() and other.principal != principal:
+                continue
+            keys.append(other)
+            freed = _bytes_of(other, known.agreement)
+            count, total = count - 1, total - freed
+            if other.principal == principal:
+                own_count, own_total = own_count - 1, own_total - freed
+        if is_full() or is_own_full():
             return None
-        return self._forget(names) if names else []
+        return self._forget(keys) if keys else []
 
-    def _forget(self, names: list[str]) -> list[Action]:
-        for name in names:
-            self.total_bytes -= _bytes_of(name, self.kept.pop(name).agreement)
-        self.counters["forgotten"] += len(names)
-        records = tuple(StateRecord(AgreementKey(name), None) for name in names)
-        return [self._append(names[0], records, _Pending(names[0], None), holds_key=False)]
+    def _forget(self, keys: list[AgreementKey]) -> list[Action]:
+        for key in keys:
+            self._account(key, self.kept.pop(key).agreement, -1)
+        self.counters["forgotten"] += len(keys)
+        records = tuple(StateRecord(key, None) for key in keys)
+        return [self._append(records, _Pending(keys[0], None), holds_key=False)]
 
-    def _append(
-        self, key: str, records: tuple[StateRecord, ...], pending: _Pending, *, holds_key: bool
-    ) -> Write:
+    def _append(self, records: tuple[StateRecord, ...], pending: _Pending, *, holds_key: bool) -> Write:
+        """Requests for the name of any principal wait for a record that holds it."""
         self.last_write_id += 1
         write_id = WriteId(self.last_write_id)
         self.pending[write_id] = pending
-        return Write(write_id, key, records, holds_key=holds_key)
+        return Write(write_id, pending.key.name, records, holds_key=holds_key)
 
     # ----------------------------------------------------------------------- for those who look
 
@@ -204,19 +235,18 @@ class Agreements:
 
     def check_invariants(self) -> None:
         under_way = [pending for pending in self.pending.values() if pending.agreement is not None]
-        names = [pending.name for pending in under_way]
-        assert len(set(names)) == len(names), names
-        assert self.kept.keys().isdisjoint(names), names
-        total = sum(_bytes_of(name, known.agreement) for name, known in self.kept.items())
-        total += sum(
-            _bytes_of(pending.name, pending.agreement)
-            for pending in under_way
-            if pending.agreement is not None
-        )
-        assert total == self.total_bytes, (total, self.total_bytes)
+        keys = [pending.key for pending in under_way]
+        assert len(set(keys)) == len(keys), keys
+        assert self.kept.keys().isdisjoint(keys), keys
+        held = [(key, known.agreement) for key, known in self.kept.items()]
+        held += [(one.key, one.agreement) for one in under_way if one.agreement is not None]
+        assert self.total_bytes == sum(_bytes_of(*one) for one in held), self.total_bytes
+        assert self.count_of == Counter(key.principal for key, _ in held), self.count_of
+        assert self.bytes_of.total() == self.total_bytes, self.bytes_of
         used = [known.used_ms for known in self.kept.values()]
         assert used == sorted(used), used
 
 
-def _bytes_of(name: str, agreement: Agreement) -> int:
-    return len(name) + len(agreement.value) + ENTRY_BYTES
+def _bytes_of(key: AgreementKey, agreement: Agreement) -> int:
+    own = 0 if key.principal == ANONYMOUS else len(key.principal)
+    return len(key.name) + own + len(agreement.value) + ENTRY_BYTES

@@ -62,8 +62,9 @@ def _not_open(request: EndWrite, head: Head | None, wall_ms: int) -> Change | En
         return _run_remembered(request, head, wall_ms)
     if request.winners:
         return EndedWrite(outcome=EndOutcome.NOT_OPEN)
+    owner = "" if head is None else head.owner
     head = _idle(request, wall_ms, committed_version=request.version)
-    return Change(head=head, answer=EndedWrite(), counts_as="committed")
+    return Change(head=replace(head, owner=owner or head.owner), answer=EndedWrite(), counts_as="committed")
 
 
 def _run_remembered(request: EndWrite, head: Head | None, wall_ms: int) -> Change | EndedWrite:
@@ -88,6 +89,7 @@ def _idle(request: EndWrite, wall_ms: int, *, committed_version: int) -> Head:
         is_plain=request.is_plain,
         start_ms=wall_ms,
         last_update_ms=wall_ms,
+        owner=request.claim.owner,
     )
 
 

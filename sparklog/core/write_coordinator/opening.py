@@ -75,6 +75,7 @@ def _first_member(
         last_update_ms=wall_ms,
         aborted_runs=idle.aborted_runs if idle and idle.version == request.version else (),
         opened_in=leader_epoch,
+        owner=(idle.owner if idle else "") or request.claim.owner,
     )
     return _joined(0, request, head)
 

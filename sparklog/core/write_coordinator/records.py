@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from sparklog.core.security.requester import ANONYMOUS
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.write_coordinator.states import AppState
 from sparklog.model.ids import NO_EPOCH, LeaderEpoch
@@ -48,6 +49,8 @@ class Head:
     """Runs of ``version`` whose members are aborted, and whose attempts do not become members."""
     opened_in: LeaderEpoch = NO_EPOCH
     """The leader epoch in which the write was opened; -1 if unknown."""
+    owner: str = ""
+    """The principal that first opened a write under a name of sparklog's; empty if nobody owns the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +65,12 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class AgreementKey:
-    """The name of an agreement. An app or a transactional id of the same name is another key."""
+    """The name of an agreement, and the principal whose value it has. An app or a transactional id of the
+    same name is another key.
+    """
 
     name: str
+    principal: str = ANONYMOUS
 
 
 @dataclass(frozen=True, slots=True)

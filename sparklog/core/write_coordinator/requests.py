@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from sparklog.core.security.requester import ANONYMOUS
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID, Agreed, EndedWrite, OpenedWrite
 from sparklog.model.errors import ErrorCode
@@ -13,6 +14,20 @@ from sparklog.model.write_outcomes import MemberState
 APP_LENGTH_MAX: Final = 1_000
 NAME_LENGTH_MAX: Final = 200
 """Most characters of the name of a run or an attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """By what a requester may use an app's name. ``owner``: the principal that owns what it opens, empty
+    for one that owns nothing. ``holds_right``: whether names of others are open to it.
+    """
+
+    owner: str = ""
+    holds_right: bool = True
+
+    def covers(self, owner: str) -> bool:
+        """Whether the requester may use a name of ``owner``; a name without one is everybody's."""
+        return self.holds_right or owner in ("", self.owner)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +49,7 @@ class OpenWrite:
     state: MemberState = MemberState.WORKING
     producer_id: int = NO_PRODUCER_ID
     fresh_write_number: int | None = None
+    claim: Claim = Claim()
 
     @property
     def key(self) -> str:
@@ -63,6 +79,7 @@ class EndWrite:
     is_commit: bool
     is_plain: bool
     winners: tuple[int, ...] = ()
+    claim: Claim = Claim()
 
     @property
     def key(self) -> str:
@@ -86,10 +103,14 @@ class EndWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agree:
-    """Asks for the value of ``name``. ``value`` becomes it if there is none; None only asks."""
+    """Asks for the value of ``name`` that ``principal`` has: another's value is another.
+
+    ``value`` becomes it if there is none; None only asks.
+    """
 
     name: str
     value: bytes | None = None
+    principal: str = ANONYMOUS
 
     @property
     def key(self) -> str:

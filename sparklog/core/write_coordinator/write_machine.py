@@ -125,6 +125,8 @@ class WriteMachine:
         if name in self.under_way.held:
             raise self.events.illegal(f"{request} while a write holds its app")
         app = self.apps.get(name)
+        if isinstance(request, OpenWrite | EndWrite) and app and not request.claim.covers(app.head.owner):
+            return [Reply(token, request.refused(ErrorCode.transactional_id_authorization_failed))]
         match request:
             case OpenWrite():
                 return self._open(token, app, request, now)

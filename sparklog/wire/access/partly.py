@@ -279,11 +279,16 @@ def _add_partitions(asked: Question) -> Verdict:
 
 
 def _open_write(asked: Question) -> Verdict:
-    """A write goes to all of its topics or to none."""
-    topics = [topic.name for topic in asked.request.topics]
+    """A write goes to all of its topics or to none. The topics come first: they are what a user can name."""
+    request = asked.request
+    topics = [topic.name for topic in request.topics]
     if len(_allowed(asked, AclOperation.write, topics)) < len(set(topics)):
-        return Denied(refused(asked.request, NOT_ALLOWED))
-    return Admitted(asked.request)
+        return Denied(refused(request, NOT_ALLOWED))
+    for right in asked.api.rights:
+        is_about_cluster = right.resource is ResourceType.cluster
+        if is_about_cluster and CASES[right.condition](asked, request) and not asked.access.has(right):
+            return Denied(refused(request, ERRORS[right.resource]))
+    return Admitted(request)
 
 
 def _cluster_report(asked: Question) -> Verdict:

@@ -130,7 +130,7 @@ PLACES: Final[Mapping[str, tuple[Place, ...]]] = MappingProxyType(
             Shown("topics", lambda topic: topic.topic, within="transaction_states"),
         ),
         "ListTransactions": (Shown("transaction_states", lambda one: one.transactional_id),),
-        "OpenWrite": (_by_module, _write, _cluster),
+        "OpenWrite": (_by_module, _write, _by_module),
         "EndWrite": (_write,),
         "DescribeVisibility": (_topics,),
         "DescribeSchema": (_topics,),

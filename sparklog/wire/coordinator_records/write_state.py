@@ -48,7 +48,8 @@ MEMBER_KEY_VERSION: Final = 10_001
 KEY_VERSIONS: Final = frozenset({HEAD_KEY_VERSION, MEMBER_KEY_VERSION})
 VALUE_VERSION: Final = 0
 OPENED_IN_TAG: Final = 0
-"""A tag of heads."""
+OWNER_TAG: Final = 1
+"""Tags of heads."""
 
 _INT32_BYTES: Final = 4
 _RUN_BYTES_MIN: Final = 1
@@ -117,12 +118,16 @@ def _write_head(head: Head, output: Output) -> None:
     write_int64(head.last_update_ms, output)
     _write_numbers(sorted(head.winners), output)
     _write_runs(list(head.aborted_runs), output)
-    if head.opened_in < 0:
-        _no_tags(output)
-        return
-    for number in (1, OPENED_IN_TAG, _INT32_BYTES):
-        append_uvarint(output.buffer, number)
-    write_int32(head.opened_in, output)
+    owner = head.owner.encode()
+    append_uvarint(output.buffer, (head.opened_in >= 0) + bool(owner))
+    if head.opened_in >= 0:
+        append_uvarint(output.buffer, OPENED_IN_TAG)
+        append_uvarint(output.buffer, _INT32_BYTES)
+        write_int32(head.opened_in, output)
+    if owner:
+        append_uvarint(output.buffer, OWNER_TAG)
+        append_uvarint(output.buffer, len(owner))
+        output.buffer += owner
 
 
 def _read_head(cursor: Cursor) -> Head:
@@ -138,20 +143,23 @@ def _read_head(cursor: Cursor) -> Head:
         winners=frozenset(_read_numbers(cursor)),
         aborted_runs=tuple(_read_runs(cursor)),
     )
-    return replace(head, opened_in=_read_opened_in(cursor))
+    opened_in, owner = _read_tags(cursor)
+    return replace(head, opened_in=opened_in, owner=owner)
 
 
-def _read_opened_in(cursor: Cursor) -> LeaderEpoch:
-    """The tagged field of a head; others are passed over."""
-    opened_in = NO_EPOCH
+def _read_tags(cursor: Cursor) -> tuple[LeaderEpoch, str]:
+    """The tagged fields of a head; others are passed over."""
+    opened_in, owner = NO_EPOCH, ""
     for _ in range(read_uvarint(cursor)):
         tag, size_bytes = read_uvarint(cursor), read_uvarint(cursor)
         if tag == OPENED_IN_TAG:
             _check(size_bytes == _INT32_BYTES, tag, size_bytes)
             opened_in = LeaderEpoch(read_int32(cursor))
+        elif tag == OWNER_TAG:
+            owner = bytes(cursor.take(size_bytes)).decode()
         else:
             cursor.take(size_bytes)
-    return opened_in
+    return opened_in, owner
 
 
 def _write_member(member: Member, output: Output) -> None:

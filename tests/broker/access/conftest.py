@@ -92,10 +92,15 @@ class Servers:
 
     def grant(self, principal: str, rights: "list[Right]", host: str = "*") -> None:
         """Rules that give ``principal`` these rights on all that the samples name, and nothing else."""
+        self.grant_each({principal: rights}, host)
+
+    def grant_each(self, rights_of: "dict[str, list[Right]]", host: str = "*") -> None:
         book = RuleBook()
-        for right in rights:
-            for pattern in PATTERNS[right.resource]:
-                book.put(pattern, book.rules_of(pattern) | {Rule(principal, right.operation, host=host)})
+        for principal, rights in rights_of.items():
+            for right in rights:
+                for pattern in PATTERNS[right.resource]:
+                    rule = Rule(principal, right.operation, host=host)
+                    book.put(pattern, book.rules_of(pattern) | {rule})
         for control in self.controls:
             control.authorizer.book = book
 

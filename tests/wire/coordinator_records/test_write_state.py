@@ -41,6 +41,23 @@ def test_a_record_has_its_bytes_and_is_read_from_them(which):
     assert CODEC.decode(*written) == record
 
 
+@pytest.mark.parametrize("opened_in", [-1, 3])
+def test_an_owner_is_a_tagged_field_after_the_records_of_before(opened_in):
+    head = replace(HEAD, opened_in=opened_in)
+    owned = StateRecord(HEAD_KEY, replace(head, owner="User:alïce"))
+    written = CODEC.encode(owned)
+    assert CODEC.decode(*written) == owned
+    assert written.value.startswith(CODEC.encode(StateRecord(HEAD_KEY, head)).value[:20])
+    assert "User:alïce".encode() in written.value
+
+
+def test_a_value_of_a_principal_has_a_key_of_its_own():
+    key = replace(AGREEMENT_KEY, principal="User:alice")
+    written = CODEC.encode(StateRecord(key, AGREEMENT))
+    assert written.key == AGREEMENT_KEY_BYTES[:-1] + b"\x01\x00\x0aUser:alice"
+    assert CODEC.decode(*written) == StateRecord(key, AGREEMENT)
+
+
 @pytest.mark.parametrize("which", RECORDS)
 def test_a_tombstone_has_a_key_only(which):
     key = RECORDS[which][0].key

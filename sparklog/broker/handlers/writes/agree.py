@@ -9,7 +9,7 @@ from sparklog.wire.messages.writes.agree import AgreeRequest, AgreeResponse
 
 def handle(call: Call, request: AgreeRequest) -> None:
     value = None if request.value is None else bytes(request.value)
-    ask(call, Agree(name=request.name, value=value), _response)
+    ask(call, Agree(name=request.name, value=value, principal=call.context.principal), _response)
 
 
 def _response(agreed: Agreed) -> AgreeResponse:

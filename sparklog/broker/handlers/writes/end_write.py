@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.transactions.transaction_calls import ask
+from sparklog.broker.handlers.writes.claims import claim_of
 from sparklog.core.write_coordinator.requests import EndWrite
 from sparklog.core.write_coordinator.responses import EndedWrite
 from sparklog.model.ids import TopicPartition
@@ -23,6 +24,7 @@ def handle(call: Call, request: EndWriteRequest) -> None:
         is_commit=request.is_commit,
         is_plain=request.is_plain,
         winners=tuple(request.winners),
+        claim=claim_of(call, request.app_id),
     )
 
     def response(ended: EndedWrite) -> EndWriteResponse:

@@ -11,6 +11,7 @@ from typing import Final
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.init_producer_id import fresh_id
 from sparklog.broker.handlers.transactions.transaction_calls import ask
+from sparklog.broker.handlers.writes.claims import claim_of
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.write_coordinator.requests import OpenWrite
 from sparklog.core.write_coordinator.responses import OpenedWrite
@@ -54,6 +55,7 @@ def _asked(call: Call, request: OpenWriteRequest) -> OpenWrite | ErrorCode:
         topics=topics,
         state=state,
         producer_id=request.producer_id,
+        claim=claim_of(call, request.app_id),
     )
 
 
