@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from sparklog.broker.client_quotas import RequestMeter
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.security.access import Access, every_operation
@@ -43,6 +44,8 @@ class Call:
     """What the requester may do; None: everything, because there is no authorizer."""
     finish: Callable[[Any], Any] | None = None
     """Adds what was refused to the response, and takes out of it what the requester may not see."""
+    meter: RequestMeter | None = None
+    """What the request uses of quotas; None: there are none for it."""
 
     @property
     def version(self) -> int:
@@ -104,10 +107,30 @@ class Call:
             self.exchange.abandon()
 
     def reply(self, response: Any, throttle_ms: int = 0, *, errors: Sequence[ErrorCode] = ()) -> None:
-        """``errors``: those that the response has in packed fields."""
+        """Answer, and mute the connection for ``throttle_ms`` after that, or for longer by its quotas.
+        ``errors``: those that the response has in packed fields.
+        """
         if self.finish is not None:
             response = self.finish(response)
+        if self.meter is not None:
+            throttle_ms = max(throttle_ms, self.meter.delay_ms())
+            if throttle_ms and hasattr(response, "throttle_time_ms"):
+                response.throttle_time_ms = throttle_ms
         self.exchange.errors = [*errors_in(response), *errors]
         self.exchange.reply(
             encode_response(response, self.header.api_version, self.header.correlation_id), throttle_ms
         )
+
+    def no_reply(self) -> None:
+        """Go on without an answer, which is what a produce with acks=0 gets. Its bytes count, its time does
+        not, as in Kafka.
+        """
+        self.exchange.no_reply(0 if self.meter is None else self.meter.delay_ms(is_timed=False))
+
+    def work(self, handler: Callable[["Call", Any], None], request: Any) -> None:
+        """Have ``handler`` work on the request, on this thread."""
+        if self.meter is None:
+            handler(self, request)
+        else:
+            with self.meter.working():
+                handler(self, request)

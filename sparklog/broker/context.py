@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from sparklog.broker.client_quotas import ClientQuotas
 from sparklog.broker.conversion.conversion_statistics import ConversionStatistics
 from sparklog.broker.coordination.internal_topic_creation import InternalTopics
 from sparklog.broker.coordination.transaction_markers import TransactionMarkers
@@ -79,6 +80,7 @@ class BrokerContext:
     away.
     """
     conversions: ConversionStatistics
+    quotas: ClientQuotas
     access_control: AccessControl | None = None
     """None without an authorizer: everybody may do everything."""
     identity: Mapping[str, str] = field(default_factory=dict)

@@ -14,13 +14,16 @@ from typing import Final
 from sparklog.broker.admission import admit
 from sparklog.broker.apis import HANDLERS
 from sparklog.broker.call import Call
+from sparklog.broker.client_quotas import ClientQuotas, RequestMeter
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.handlers import api_versions
-from sparklog.core.apis.api import ListenerKind, Waits
+from sparklog.broker.handlers.transactions.add_partitions_to_txn import FIRST_BATCHED_VERSION
+from sparklog.core.apis.api import Api, ListenerKind, Quota, Waits
 from sparklog.core.apis.api_table import APIS, ROWS
 from sparklog.model.errors import ErrorCode, WireError
 from sparklog.network.exchange import Exchange
-from sparklog.wire.codec import UnsupportedVersion, decode_request, encode_response
+from sparklog.wire.codec import Request, UnsupportedVersion, decode_request, encode_response
+from sparklog.wire.messages.transactions.add_partitions_to_txn import AddPartitionsToTxnRequest
 from sparklog.wire.versions import API_VERSIONS_KEY
 
 logger: Final = logging.getLogger(__name__)
@@ -83,7 +86,9 @@ class Dispatcher:
         if self._kind_of(listener) not in api.listeners:
             self._refuse(exchange, WireError(f"{api.name} is not served on listener {listener}"))
             return
-        call, body = Call(request.header, exchange, self._broker), request.body
+        quotas = self._broker.quotas
+        meter = _meter(quotas, api, request, exchange) if quotas.is_active else None
+        call, body = Call(request.header, exchange, self._broker, meter=meter), request.body
         control = self._broker.access_control
         if control is not None:
             admitted = admit(call, control, api, body)
@@ -92,12 +97,12 @@ class Dispatcher:
             call, body = admitted
         if api.waits is Waits.first_report and not self._broker.metadata.is_received:
             self._broker.first_report.wait(
-                lambda: call.carefully(lambda: handler(call, body)), exchange.close
+                lambda: call.carefully(lambda: call.work(handler, body)), exchange.close
             )
         elif api.waits is Waits.controller:
-            self._broker.waiting_room.submit(lambda: call.carefully(lambda: handler(call, body)))
+            self._broker.waiting_room.submit(lambda: call.carefully(lambda: call.work(handler, body)))
         else:
-            handler(call, body)
+            call.work(handler, body)
 
     def _kind_of(self, listener: str) -> ListenerKind:
         is_brokers = listener == self._broker.brokers_listener
@@ -107,3 +112,20 @@ class Dispatcher:
     def _refuse(exchange: Exchange, error: WireError) -> None:
         logger.warning("closing the connection from %s: %s", exchange.context.client_host, error)
         exchange.close()
+
+
+def _meter(quotas: ClientQuotas, api: Api, request: Request, exchange: Exchange) -> RequestMeter | None:
+    """None for requests that use up nothing: those of the cluster itself."""
+    if api.quota is Quota.none or _is_of_cluster(request):
+        return None
+    _, _, user = exchange.context.principal.partition(":")
+    client_id = request.header.client_id or ""
+    return RequestMeter(quotas, user, client_id, api.quota, exchange.frame_bytes)
+
+
+def _is_of_cluster(request: Request) -> bool:
+    """Whether a broker sends it: as a replica, or to verify a transaction."""
+    body = request.body
+    if isinstance(body, AddPartitionsToTxnRequest):
+        return request.header.api_version >= FIRST_BATCHED_VERSION
+    return getattr(body, "replica_id", -1) >= 0

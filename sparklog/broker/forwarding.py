@@ -23,8 +23,11 @@ NO_CONTROLLER: Final = "no controller answered; try again"
 
 
 def forward(call: Call, request: Message) -> None:
-    """Answer ``request``, which is the whole of ``call``, as ``response_to`` says."""
-    call.reply(response_to(call, request, call.frame))
+    """Answer ``request``, which is the whole of ``call``, as ``response_to`` says. The controller says how
+    long the client must wait, and this broker mutes its connection.
+    """
+    response = response_to(call, request, call.frame)
+    call.reply(response, getattr(response, "throttle_time_ms", 0))
 
 
 def response_to(call: Call, request: Message, frame: memoryview | bytes) -> Any:

@@ -12,11 +12,6 @@ from typing import Final
 
 from sparklog.core.controller.state.acl_nodes import AclNode, acl_node
 from sparklog.core.controller.state.image import ClusterSnapshot, EntityNode, LiveBroker, TopicSnapshot
-from sparklog.core.controller.state.quota_nodes import (
-    CLIENTS_OF_USER,
-    ENTITY_DIRECTORIES,
-    USER_CONFIGS,
-)
 from sparklog.core.controller.state.znodes import (
     BROKER_CONFIGS,
     BROKER_IDS,
@@ -47,6 +42,7 @@ from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicId
 from sparklog.model.zookeeper import Node, ZooKeeper
+from sparklog.zookeeper.entity_configs import read_entity_nodes
 
 logger: Final = logging.getLogger(__name__)
 
@@ -161,16 +157,7 @@ def _read_broker_configs(zookeeper: ZooKeeper) -> dict[str, dict[str, str]]:
 
 def read_entities(zookeeper: ZooKeeper) -> dict[str, EntityNode]:
     """Every node below the directories of users, clients and addresses, by its path."""
-    paths = [
-        f"{directory}/{name}" for directory in ENTITY_DIRECTORIES for name in zookeeper.children(directory)
-    ]
-    for path in [one for one in paths if one.startswith(USER_CONFIGS)]:
-        for child in zookeeper.children(path):
-            paths.append(f"{path}/{child}")
-            if child == CLIENTS_OF_USER:
-                paths += [f"{path}/{child}/{client}" for client in zookeeper.children(f"{path}/{child}")]
-    nodes = zip(paths, zookeeper.get_many(paths), strict=True)
-    return {path: _entity_node(path, node) for path, node in nodes if node is not None}
+    return {path: _entity_node(path, node) for path, node in read_entity_nodes(zookeeper).items()}
 
 
 def _entity_node(path: str, node: Node) -> EntityNode:

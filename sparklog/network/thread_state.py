@@ -4,7 +4,9 @@
 /proc/self/task/TID/schedstat    CPU in ns, wait for a core in ns, turns on a core
 """
 
-from typing import Final
+import threading
+import time
+from typing import Final, NamedTuple
 
 from sparklog.core.held_threads import ThreadState
 
@@ -23,3 +25,15 @@ def read_thread_state(native_id: int) -> ThreadState | None:
         return None
     # A kernel that does not count says zero of all threads.
     return ThreadState(letter.decode("ascii"), cpu_ns, turns) if turns else None
+
+
+class ThreadTime(NamedTuple):
+    """Which thread this is, and the CPU time that it has used since it began."""
+
+    thread: int
+    cpu_ns: int
+
+
+def thread_time() -> ThreadTime:
+    """The calling thread's."""
+    return ThreadTime(threading.get_ident(), time.thread_time_ns())

@@ -8,6 +8,7 @@ import pytest
 
 from sparklog.broker import handlers
 from sparklog.broker.apis import HANDLERS
+from sparklog.broker.client_quotas import ClientQuotas
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.current_settings import CurrentSettings
 from sparklog.broker.dispatch import IN_PLACE_BYTES_MAX, Dispatcher, works_in_place
@@ -21,6 +22,7 @@ from sparklog.broker.to_controller.report_copy import ReportCopy
 from sparklog.broker.to_controller.schema_cache import Schemas
 from sparklog.core.apis.api import Code
 from sparklog.core.apis.api_table import ROWS
+from sparklog.core.client_quotas.sampled_rate import Windows
 from sparklog.model.errors import ErrorCode
 from sparklog.model.parts import read_parts
 from sparklog.model.settings.config import BrokerConfig
@@ -127,6 +129,7 @@ class Served:
                 new_guard=threading.Lock,
                 waiting_room=AtOnce(),
                 conversions=None,
+                quotas=ClientQuotas(Windows(), ManualClock(), threading.Lock()),
             )
         )
 

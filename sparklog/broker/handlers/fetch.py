@@ -26,6 +26,7 @@ from sparklog.core.security.acl import AclOperation, ResourceType
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.kafka_numbers import ISOLATION_LEVELS, READ_COMMITTED
+from sparklog.model.parts import parts_length
 from sparklog.records.payload_kinds import TYPED_ARROW_VERSION, takes_arrow
 from sparklog.wire.messages.data.fetch import (
     AbortedTransaction,
@@ -96,10 +97,11 @@ def _fetch(call: Call, request: FetchRequest, leave: Callable[[], None]) -> None
         for one in asked
         if one.partition is not None and one.read is not None
     ]
+    bytes_max = _reply_bytes_max(call, request)
     limits = FetchLimits(
         wait_max_ms=0 if len(wanted) < len(asked) else bounded_timeout_ms(context.wait_max_ms),
-        bytes_min=request.min_bytes,
-        bytes_max=_reply_bytes_max(call, request),
+        bytes_min=min(request.min_bytes, bytes_max),
+        bytes_max=bytes_max,
     )
 
     session = _follower_session(request, context, asked)
@@ -257,6 +259,11 @@ def _answer(call: Call, context: FetchContext, asked: list[Asked], results: Resu
         result = _for_client(call, request, one, result, old_reader)
         data = _partition(call, request, one.entry.asked.partition, result)
         answers.append((one.entry, data))
+    if call.meter is not None:
+        size_bytes = sum(parts_length(data.records or ()) for _, data in answers)
+        if call.meter.delay_of_read_ms(size_bytes):
+            call.reply(context.throttled())
+            return
     if old_reader is not None:
         call.broker.conversions.count_fetched(old_reader.converted)
     call.reply(context.answer(answers))
@@ -285,7 +292,12 @@ def _old_reader(call: Call, request: FetchRequest) -> OldReader | None:
 
 
 def _reply_bytes_max(call: Call, request: FetchRequest) -> int:
-    return min(request.max_bytes, call.broker.config.get_int("fetch.max.bytes"))
+    """What the client, the broker and the client's quota allow: a fetch that exceeded the quota for all of
+    its measured time would be answered empty for ever (KAFKA-9677).
+    """
+    of_quota = None if call.meter is None else call.meter.read_bytes_max()
+    of_broker = call.broker.config.get_int("fetch.max.bytes")
+    return min(request.max_bytes, of_broker if of_quota is None else min(of_broker, max(of_quota, 1)))
 
 
 def _partition(call: Call, request: FetchRequest, index: int, result: ReadResult) -> FetchPartitionData:

@@ -212,7 +212,7 @@ def _answer(call: Call, request: ProduceRequest, results: Results) -> None:
         if any(result.error is not ErrorCode.none for result in results.values()):
             call.exchange.close()
         else:
-            call.exchange.no_reply()
+            call.no_reply()
         return
     for topic_partition, result in results.items():
         if result.error in SENT_AGAIN and not isinstance(result, HeldUp):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Self
 
+from sparklog.broker.client_quotas import ClientQuotas
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.conversion.conversion_statistics import ConversionStatistics
 from sparklog.broker.coordination.broker_batches import BrokerCalls
@@ -34,6 +35,7 @@ from sparklog.broker.replicas.replica_parts import ReplicaParts
 from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.broker.to_controller.report_copy import ReportCopy
 from sparklog.broker.to_controller.schema_cache import Schemas
+from sparklog.core.client_quotas.sampled_rate import Windows
 from sparklog.core.security.requester import ANONYMOUS
 from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
@@ -43,6 +45,7 @@ from sparklog.model.ports import Executor
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.network.access_control import AccessControl, access_control_of
+from sparklog.zookeeper.entity_configs import EntityConfigs
 from sparklog.zookeeper.rule_watch import RuleWatch
 
 CONTROLLER_CALLS_MAX: Final = 4
@@ -115,6 +118,8 @@ class BrokerBody:
     """None without an authorizer."""
     own_principal: str
     """As in ``BodyPorts``."""
+    entity_configs: EntityConfigs
+    """Keeps quotas as ZooKeeper has them."""
 
     @property
     def parts(self) -> ReplicaParts:
@@ -173,6 +178,7 @@ class BrokerBody:
             Dispatcher(context),
             None if access is None else RuleWatch(ports.zookeeper, access.authorizer),
             ports.own_principal,
+            EntityConfigs(ports.zookeeper, (context.quotas,)),
         )
 
     def read_rules(self) -> None:
@@ -261,8 +267,15 @@ def _context(
         waiting_room=ports.waiting_room,
         conversions=ConversionStatistics(inside.new_guard()),
         access_control=access,
+        quotas=ClientQuotas(_windows(parts.settings.now), inside.clock, inside.new_guard()),
         identity=ports.identity,
     )
+
+
+def _windows(config: BrokerConfig) -> Windows:
+    """Over which the rates of clients are measured."""
+    seconds = config.get_int("quota.window.size.seconds")
+    return Windows(config.get_int("quota.window.num"), seconds * 1_000)
 
 
 def _coordinators(

@@ -1,8 +1,8 @@
 """The life of a broker, as a loop (``model.loops``): its start, its end, and the order of each.
 
 A start, in this order, because each step relies on the one before: begin a session with ZooKeeper; lock the
-log directories and open their logs, recovering what a crash left; listen; register under a fresh broker
-epoch. From then on the controller sends this broker its roles. Last, the chores begin.
+log directories and open their logs, recovering what a crash left; read the quotas; listen; register under a
+fresh broker epoch. From then on the controller sends this broker its roles. Last, the chores begin.
 
 An end has one order, too, and begins where the start stood: refuse requests, end chores and loops, close the
 listeners, close the logs, report a suspect directory, end the session. Three kinds differ in what comes
@@ -232,10 +232,12 @@ class BrokerLife:
         body = self.body
         assert body is not None
         body.read_rules()
+        body.entity_configs.read_all()  # before the first client comes
         self._broker = self._ports.listen(body)
         self._ports.start_loops(body)
         if body.rule_watch is not None:
             self._ports.zookeeper_loops.start("access-rules", body.rule_watch.loop)
+        self._ports.zookeeper_loops.start("entity-configs", body.entity_configs.loop)
 
     def _register(self) -> None:
         assert self._log_dirs is not None

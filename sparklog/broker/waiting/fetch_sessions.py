@@ -125,6 +125,15 @@ class FetchContext:
                 return FetchResponse(error_code=ErrorCode.invalid_fetch_session_epoch)
             return FetchResponse(session_id=self.session.id, responses=_by_topic(self.session.news(answers)))
 
+    def throttled(self) -> FetchResponse:
+        """The response to a client that must wait first: nothing of its session counts as sent."""
+        if self.session is None:
+            return FetchResponse(session_id=NO_SESSION)
+        with self.session.guard:
+            if self.session.epoch != epoch_after(self.request.session_epoch):
+                return FetchResponse(error_code=ErrorCode.invalid_fetch_session_epoch)
+            return FetchResponse(session_id=self.session.id)
+
 
 @dataclass(slots=True)
 class LeanContext:

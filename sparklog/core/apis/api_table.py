@@ -13,9 +13,9 @@ clients: a Produce minimum of 3 makes older librdkafka send its batches uncompre
 (KAFKA-18659). Brokers and the controller speak one version, because both ends are ours.
 
 The dispatchers of brokers and of the controller read the listeners, and the rights if there is an authorizer
-(``wire/access``). Nothing enforces quotas yet: they are what a throttle will read. The brokers' listener
-serves clients' APIs too, because followers fetch. What the controller decides on it serves directly as well:
-its listener is not for clients, but a client that reaches it is answered as by a broker.
+(``wire/access``); brokers' meters read the quotas. The brokers' listener serves clients' APIs too, because
+followers fetch. What the controller decides on it serves directly as well: its listener is not for clients,
+but a client that reaches it is answered as by a broker.
 """
 
 from collections.abc import Mapping
@@ -124,7 +124,7 @@ ROWS: Final = (
     _reported(24, "AddPartitionsToTxn", 0, 4, 3, "transactions", ADD_PARTITIONS, Quota.request),
     _handled(25, "AddOffsetsToTxn", 0, 3, 3, "transactions", (WRITE_TRANSACTION, READ_GROUP), Quota.request),
     _handled(26, "EndTxn", 0, 3, 3, "transactions", (WRITE_TRANSACTION,), Quota.request),
-    _handled(27, "WriteTxnMarkers", 0, 1, 1, "transactions", (WRITE_MARKERS,), Quota.request),
+    _handled(27, "WriteTxnMarkers", 0, 1, 1, "transactions", (WRITE_MARKERS,), Quota.none),
     _reported(28, "TxnOffsetCommit", 0, 3, 3, "transactions", COMMIT_IN_TRANSACTION, Quota.request),
     _partly_forwarded(29, "DescribeAcls", 0, 3, 2, "security", (DESCRIBE_CLUSTER,), Quota.request),
     _partly_forwarded(30, "CreateAcls", 0, 3, 2, "security", (ALTER_CLUSTER,), Quota.request),

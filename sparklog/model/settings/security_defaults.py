@@ -119,8 +119,6 @@ LIMITS: Final = _defaults(
         controller.quota.window.num=11
         controller.quota.window.size.seconds=1
         max.connection.creation.rate=2147483647
-        quota.window.num=11
-        quota.window.size.seconds=1
     """
 )
 

@@ -57,6 +57,9 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             "Hosts with another limit than max.connections.per.ip, as `HOST:LIMIT`, separated by commas. "
             "Names are looked up at the start and when the setting changes.", pattern=r".+:\d{1,9}",
             dynamic=True),
+    Setting("quota.window.num", "int", 11,
+            "Samples over which the rates of clients with quotas are measured.", 1, 3_600),
+    Setting("quota.window.size.seconds", "int", 1, "Length of such a sample.", 1, 3_600),
     Setting("connections.max.idle.ms", "int", 600_000,
             "Connections without traffic for this long are closed, unless the broker owes them an answer; -1 "
             "for never.", -1, LONG_MAX),

@@ -99,7 +99,8 @@ class Twin(Member):
             metadata=SimpleNamespace(topic_name=lambda topic_id: None),
         )  # fmt: skip
         call = SimpleNamespace(
-            version=KNOWN_VERSIONS[request.API_KEY].max, broker=broker, partition=self.replicas.find,
+            version=KNOWN_VERSIONS[request.API_KEY].max, meter=None, broker=broker,
+            partition=self.replicas.find,
             context=SimpleNamespace(received_ms=self.clock.monotonic_ms(), client_host="a twin"),
             carefully=lambda work: work(), reply=lambda response, **named: reply(response),
         )  # fmt: skip

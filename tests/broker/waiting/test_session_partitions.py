@@ -82,6 +82,7 @@ class Follower:
         replicas = self.leader.replicas
         return SimpleNamespace(
             version=15,
+            meter=None,
             broker=SimpleNamespace(
                 replicas=replicas,
                 config=BrokerConfig(),

@@ -11,8 +11,7 @@ ROOT: Final = Path(__file__).parents[3]
 KINDS: Final = {"scenario": "S", "kafka_bug": "K", "bug": "B"}
 """Names of marks, with the letter of their numbers."""
 WITHOUT_TEST: Final = {
-    "S16": "Clients with quotas get about their rate (KIP-13). No test: quotas have no effect yet.",
-    "S18": "Too many changes of topics under a quota are refused (KIP-599). No test: as S16.",
+    "S18": "Too many changes of topics under a quota are refused (KIP-599). No test: it has no effect yet.",
 }
 """What no test can hold yet, and why."""
 _MARK: Final = re.compile(r"\bmark\.(?:scenario|kafka_bug|bug)\(")

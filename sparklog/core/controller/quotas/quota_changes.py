@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Final
 
+from sparklog.core.client_quotas.quota_keys import OF_ADDRESSES, OF_CLIENTS, QuotaType
 from sparklog.core.controller.commands.quota_commands import (
     AlterQuotas,
     QuotaAlteration,
@@ -16,7 +17,6 @@ from sparklog.core.controller.commands.quota_commands import (
     QuotaResult,
     QuotasResult,
 )
-from sparklog.core.controller.quotas.quota_keys import OF_ADDRESSES, OF_CLIENTS, QuotaType
 from sparklog.core.controller.state.entity_writes import EntityWrites
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.state.quota_nodes import quota_path

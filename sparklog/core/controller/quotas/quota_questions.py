@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from sparklog.core.client_quotas.quota_keys import OF_ADDRESSES, OF_CLIENTS
 from sparklog.core.controller.commands.quota_commands import DescribedQuotas, DescribeQuotas, QuotaFilter
-from sparklog.core.controller.quotas.quota_keys import OF_ADDRESSES, OF_CLIENTS
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.state.quota_nodes import entity_of
 from sparklog.model.errors import ErrorCode, KafkaError

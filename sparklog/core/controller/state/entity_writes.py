@@ -4,17 +4,14 @@ A node is written over the version that was read, because other tools write it a
 exist is created after those above it. Brokers, and Kafka's own tools, follow the notifications.
 """
 
-import json
 from collections.abc import Mapping
-from typing import Final
 
+from sparklog.core.controller.state.entity_changes import notify_of
 from sparklog.core.controller.state.image import Change, ClusterImage, QuotasChanged
 from sparklog.core.controller.state.quota_nodes import parents_of
 from sparklog.core.controller.state.write_size import WRITE_BYTES_MAX, bytes_of
-from sparklog.core.controller.state.znodes import CONFIG_CHANGES, encode_configs
+from sparklog.core.controller.state.znodes import encode_configs
 from sparklog.model.zookeeper import ANY_VERSION, Create, Operation, SetData
-
-_CONFIG_ROOT: Final = "/config/"
 
 
 class EntityWrites:
@@ -50,16 +47,9 @@ class EntityWrites:
             self.changes.append(QuotasChanged(path, configs))
         else:
             self._create(path, data, configs)
-        self._notifications.append(_notification(path))
+        self._notifications.append(notify_of(path))
 
     def _create(self, path: str, data: bytes, configs: Mapping[str, str]) -> None:
         self._writes.append(Create(path, data))
         self.changes.append(QuotasChanged(path, configs))
         self._existing.add(path)
-
-
-def _notification(path: str) -> Create:
-    """As Kafka's: the entity's path below ``/config``, in a node that ZooKeeper numbers."""
-    content = {"version": 2, "entity_path": path.removeprefix(_CONFIG_ROOT)}
-    data = json.dumps(content, separators=(",", ":")).encode()
-    return Create(f"{CONFIG_CHANGES}/config_change_", data, sequential=True)

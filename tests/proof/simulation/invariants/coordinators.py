@@ -20,7 +20,7 @@ from sparklog.core.coordinator.shard import Phase
 from sparklog.core.group.applied import AppliedState
 from sparklog.core.group.group_machine import GroupMachine
 from sparklog.core.transaction_coordinator.records import TransactionKey
-from sparklog.core.write_coordinator.records import AgreementKey, HeadKey, MemberKey
+from sparklog.core.write_coordinator.records import HeadKey, MemberKey
 from sparklog.core.write_coordinator.states import AppState
 from sparklog.core.write_coordinator.transaction_state_machine import TransactionStateMachine
 from sparklog.core.write_coordinator.write_machine import WriteMachine
@@ -173,7 +173,7 @@ def _applied(machine: Any) -> dict[Any, Any]:
         return {
             **{TransactionKey(one): value for one, value in machine.transactions.values.items()},
             **_applied_writes(machine.writes),
-            **{AgreementKey(name): kept.agreement for name, kept in machine.agreements.kept.items()},
+            **{key: kept.agreement for key, kept in machine.agreements.kept.items()},
         }
     applied: dict[Any, Any] = machine.applied_state()
     return applied
