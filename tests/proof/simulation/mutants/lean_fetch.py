@@ -7,7 +7,7 @@ from simulation.mutants.mutant import Mutant, Switch
 from sparklog.broker.following.session_with_leader import SessionWithLeader
 from sparklog.broker.waiting.asked_partitions import Key
 from sparklog.broker.waiting.fetch_sessions import FetchSessions, LeanContext
-from sparklog.broker.waiting.session_partitions import SessionPartitions
+from sparklog.broker.waiting.session_partitions import Resting, SessionPartitions
 from sparklog.core.replication.session_slots import LeanPosition
 from sparklog.model.errors import ErrorCode
 from sparklog.wire.messages.data.lean_fetch import LeanFetchRequest
@@ -75,7 +75,11 @@ def _rest_hides_changes(switch: Switch) -> None:
 
         return mutated
 
+    def wake_all(self: SessionPartitions) -> list[Resting]:
+        return []
+
     switch.instead(SessionPartitions, "wake", wake)
+    switch.instead(SessionPartitions, "wake_all", wake_all)
     switch.method(SessionPartitions, "_begin", begin)
 
 
