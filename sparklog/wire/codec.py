@@ -115,7 +115,7 @@ def encode_request(message: Message, version: int, correlation_id: int, client_i
     if KNOWN_VERSIONS[api_key].is_flexible(version):
         output.buffer.append(0)
     _write_body(entity, message, "request", output)
-    return read_parts(_finish_frame(output))
+    return _whole_frame(output)
 
 
 def parse_request_header(frame: Frame) -> tuple[RequestHeader, int]:
@@ -241,6 +241,14 @@ def _write_body(entity: Entity, message: Message, direction: Direction, output: 
     if type(message) is not expected:
         raise TypeError(f"{type(message).__name__} is not a {expected.__name__}")
     entity.write(message, output)
+
+
+def _whole_frame(output: Output) -> bytes:
+    """The frame in memory, which most are already."""
+    if output.parts:
+        return read_parts(_finish_frame(output))
+    FRAME_PREFIX.pack_into(output.buffer, 0, len(output.buffer) - FRAME_PREFIX.size)
+    return bytes(output.buffer)
 
 
 def _finish_frame(output: Output) -> list[Part]:

@@ -271,7 +271,10 @@ def bytes_writer(append_length: Callable[[bytearray, int | None], None], *, null
             append_length(output.buffer, None)
             return
         append_length(output.buffer, len(value))
-        output.add_parts((value,))
+        if len(value) <= PART_COPY_BYTES_MAX:
+            output.buffer += value
+        else:
+            output.add_parts((value,))
 
     return write_bytes
 

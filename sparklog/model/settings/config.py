@@ -228,6 +228,8 @@ class BrokerConfig(TypedSettings):
     given: Mapping[str, Value] = field(default_factory=dict)
     not_acted_on: Mapping[str, str] = field(default_factory=dict)
     """Kafka's settings that were given and have no effect here."""
+    _found: dict[str, Value] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What ``get`` has found: some twenty settings are read for each batch that is produced."""
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> "BrokerConfig":
@@ -235,6 +237,12 @@ class BrokerConfig(TypedSettings):
         return cls(checked.values, checked.ignored)
 
     def get(self, name: str) -> Value:
+        if name in self._found:
+            return self._found[name]
+        self._found[name] = value = self._find(name)
+        return value
+
+    def _find(self, name: str) -> Value:
         if name in self.given:
             return self.given[name]
         for other in OTHER_NAMES.get(name, ()):
