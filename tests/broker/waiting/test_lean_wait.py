@@ -1,5 +1,7 @@
 """The one wait of a session's lean fetches, by their handler and a leader's real logs."""
 
+import threading
+
 import pytest
 
 from sparklog.broker.handlers import lean_fetch
@@ -13,6 +15,7 @@ from sparklog.wire.messages.data.lean_fetch import (
     unpacked_answers,
 )
 from tests.broker.waiting.test_session_partitions import (
+    BATCH_BYTES,
     PARTITIONS,
     Follower,
     append,
@@ -182,3 +185,37 @@ def test_a_partition_whose_leader_resigns_answers_with_the_reason(leader, follow
     stopped.stop("a test")
     stopped.log_guard.deliver()
     assert follower.answers[-1][2][0] is ErrorCode.not_leader_or_follower
+
+
+def test_no_record_is_overlooked_between_threads(leader, batch) -> None:
+    """No timer fires, and the clock stands still: whatever a change fails to wake, waits for ever."""
+    follower, answered = LeanFollower(leader), threading.Event()
+    take = follower._take_lean
+
+    def take_and_tell(response, **named) -> None:
+        take(response, **named)
+        answered.set()
+
+    follower._take_lean = take_and_tell
+    follower.fetch(wait_max_ms=0)
+
+    def write(numbers) -> None:
+        for number in numbers:
+            append(leader, number, batch())
+
+    spread = [0, 1, 0, 2, 0, 3, 1, 0, 2, 1, 3, 0]
+    writers = [threading.Thread(target=write, args=(part * 40,)) for part in (spread, spread[::-1])]
+    expected = {number: 2 * 40 * spread.count(number) for number in range(PARTITIONS)}
+    for writer in writers:
+        writer.start()
+    moved: list[int] = []
+    while follower.offsets != expected:
+        answered.clear()
+        follower.lean(*moved)
+        assert answered.wait(60), f"{follower.offsets} of {expected}, and a fetch that nothing wakes"
+        news = follower.answers[-1]
+        moved = [number for number, (_, size_bytes, _) in news.items() if size_bytes]
+        for number in moved:
+            follower.offsets[number] += news[number][1] // BATCH_BYTES
+    for writer in writers:
+        writer.join()
