@@ -19,6 +19,7 @@ from sparklog.broker.waiting.fetch_sessions import LeanContext
 from sparklog.broker.waiting.lean_wait import LeanAsked
 from sparklog.broker.waiting.session_partitions import rest_max_ms
 from sparklog.core.replication.session_slots import LeanAnswer
+from sparklog.core.security.acl import AclOperation, ResourceType
 from sparklog.model.errors import ErrorCode, WireError
 from sparklog.model.ids import BrokerEpoch, TopicPartition
 from sparklog.model.parts import Part
@@ -88,23 +89,33 @@ def _find(
     broker = call.broker
     wanted, entries = [], []
     for entry in context.partitions:
-        name, topic_id, number = entry.key
-        known = name or broker.replicas.topic_name(topic_id) or broker.metadata.topic_name(topic_id)
-        if known is None:
-            refused.append((entry, ReadResult(ErrorCode.unknown_topic_id)))
-            continue
-        found = call.partition(TopicPartition(known, number), topic_id)
+        last = entry.found
+        is_here = last is not None and broker.replicas.get(last.topic_partition) is last
+        found = last if last is not None and is_here else _look_up(call, entry)
         if isinstance(found, ErrorCode):
             refused.append((entry, ReadResult(found)))
             continue
+        entry.found = found
         read = entry.read_request(context.follower, context.follower_epoch)
         wanted.append((found.topic_partition, found, read))
         entries.append(entry)
     return wanted, entries
 
 
+def _look_up(call: Call, entry: AskedPartition) -> Partition | ErrorCode:
+    name, topic_id, number = entry.key
+    broker = call.broker
+    known = name or broker.replicas.topic_name(topic_id) or broker.metadata.topic_name(topic_id)
+    if known is None:
+        return ErrorCode.unknown_topic_id
+    return call.partition(TopicPartition(known, number), topic_id)
+
+
 def _answer(call: Call, context: LeanContext, refused: Refused, asked: LeanAsked) -> None:
     results = asked.results
+    if not call.allows(AclOperation.cluster_action, ResourceType.cluster):  # not any more
+        call.reply(LeanFetchResponse(error_code=ErrorCode.cluster_authorization_failed))
+        return
     if any(result.diverging is not None for result in results.values()):
         call.reply(LeanFetchResponse(asks_by_fetch=True))
         return

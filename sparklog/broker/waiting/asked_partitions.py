@@ -24,6 +24,8 @@ class AskedPartition:
     sent_log_start_offset: int = -1
     read: ReadRequest | None = None
     """``asked`` as a request to the partition; None after ``asked`` has changed."""
+    found: Partition | None = None
+    """The partition that a lean fetch has read last."""
     token: int = 0
     waits_in: Partition | None = None
     """The place of the session's lean fetches (``lean_wait``): their last token, and who has it."""

@@ -187,9 +187,10 @@ class SessionPartitions:
     def to_the_end(self, key: Key) -> None:
         """Partitions that yielded records are read last by the next fetch."""
         with self._guard:
-            for entries in self._all, self._awake:
-                if (entry := entries.pop(key, None)) is not None:
-                    entries[key] = entry
+            if self._awake and next(reversed(self._awake)) is key:
+                return  # as most often: it is the only one that is busy
+            if (entry := self._awake.pop(key, None)) is not None:
+                self._awake[key] = entry
 
     # Its wait
 

@@ -103,6 +103,7 @@ class Twin(Member):
             partition=self.replicas.find,
             context=SimpleNamespace(received_ms=self.clock.monotonic_ms(), client_host="a twin"),
             carefully=lambda work: work(), reply=lambda response, **named: reply(response),
+            access=None, allows=lambda *_: True,
         )  # fmt: skip
         HANDLERS[type(request)](call, request)
 

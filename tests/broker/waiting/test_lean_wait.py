@@ -28,6 +28,8 @@ from tests.broker.waiting.test_session_partitions import (
 class LeanFollower(Follower):
     """Opens its session by Fetch, and goes on in the lean form. Slots are the partitions' numbers."""
 
+    is_allowed = True
+
     def lean(self, *moved, wait_max_ms=500):
         """Ask for what has ``moved``; which partitions the handler has read."""
         self.read.clear()
@@ -44,6 +46,7 @@ class LeanFollower(Follower):
         self.epoch += 1
         call = self._call()
         call.reply = self._take_lean
+        call.allows = lambda *_: self.is_allowed
         lean_fetch.handle(call, request)
         return [number for number, _ in self.read]
 
@@ -185,6 +188,12 @@ def test_a_partition_whose_leader_resigns_answers_with_the_reason(leader, follow
     stopped.stop("a test")
     stopped.log_guard.deliver()
     assert follower.answers[-1][2][0] is ErrorCode.not_leader_or_follower
+
+
+def test_a_follower_that_loses_its_right_while_it_waits_gets_no_records(leader, follower, batch) -> None:
+    follower.is_allowed = False
+    append(leader, 0, batch())
+    assert follower.answers[-1] is ErrorCode.cluster_authorization_failed
 
 
 def test_no_record_is_overlooked_between_threads(leader, batch) -> None:

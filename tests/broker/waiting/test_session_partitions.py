@@ -93,6 +93,8 @@ class Follower:
             context=SimpleNamespace(received_ms=self.leader.clock.monotonic_ms()),
             partition=replicas.find,
             carefully=lambda work: work(),
+            access=None,
+            allows=lambda *_: True,
             reply=self._take,
         )
 
