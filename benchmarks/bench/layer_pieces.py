@@ -33,10 +33,10 @@ from sparklog.storage.log_config import LogConfig
 from sparklog.wire.framing import FRAME_PREFIX
 from sparklog_datasource.rows.form import RowForm
 from sparklog_datasource.rows.placed import put_together, with_place
-from sparklog_datasource.writing.batching import Batching
+from sparklog_datasource.writing.batching import Batching, UntypedEncoding
 from sparklog_datasource.writing.placing import PartitionChoice, rows_by_topic
 from sparklog_datasource.writing.row_sizes import row_sizes
-from sparklog_datasource.writing.writer import WRITTEN_COLUMNS
+from sparklog_datasource.writing.task import WRITTEN_COLUMNS
 
 PARTITIONS: Final = 4
 KEY_BYTES: Final = 10
@@ -137,7 +137,9 @@ def _place(spark_batches: list[pa.RecordBatch]) -> Placed:
 
 
 def _encode(placed: Placed, batches: Batches) -> None:
-    batching = Batching(Compression.NONE, lambda place, batch: batches.append((place, batch)))
+    batching = Batching(
+        UntypedEncoding(Compression.NONE), lambda place, batch: batches.append((place, batch))
+    )
     for place, rows in placed:
         batching.add(place, rows, BATCH_BYTES_MAX)
     batching.flush(lambda topic: BATCH_BYTES_MAX)

@@ -13,16 +13,23 @@ Options have the names of Spark's Kafka connector, in any case.
     reads  subscribe, subscribePattern or assign (one of them is required); startingOffsets, endingOffsets,
            startingTimestamp, endingTimestamp, startingOffsetsByTimestamp, endingOffsetsByTimestamp,
            startingOffsetsByTimestampStrategy; keyFormat, valueFormat, keyFormat.errors, valueFormat.errors;
+           includeMetadata (typed topics);
            failOnDataLoss; minPartitions, maxRecordsPerPartition, bytesPerTask (batch);
            maxOffsetsPerTrigger, minOffsetsPerTrigger, maxTriggerDelay, reportOffsets, reportAs (stream)
-    writes topic (or a column of that name), delivery, txnAppId, txnVersion
+    writes topic (or a column of that name), delivery, txnAppId, txnVersion; createTopic=typed,
+           createTopic.partitions, createTopic.replicationFactor, createTopic.key, createTopic.timestamp
+
+A typed topic has the DataFrame's own columns, with their types:
+
+    df.write.format("sparklog").options(**servers, topic="quakes", createTopic="typed").mode("append").save()
+    spark.read.format("sparklog").options(**servers, subscribe="quakes").load()
 
 Beside the source there are functions for streaming queries, ``lag``, ``lag_listener`` and ``progress``,
 ``create_topic`` for topics with columns, and ``register`` for sessions and threads that do not find the
 source.
 
 Every option, column and function:   docs/spark.md
-How rows become values:              docs/types.md
+Topics with columns:                 docs/typed-topics.md
 What is refused, and what to do:     docs/bad-input.md
 
 Spark imports every top-level module named ``pyspark_…``, and one that fails hides *all* Python data sources.
@@ -50,24 +57,25 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's has no types
         return "sparklog"
 
     def schema(self) -> Any:
-        """The rows' type; refuses options that no read takes, and tables with options."""
+        """The rows' type, as the cluster knows it; refuses options that no read takes, and tables with
+        options.
+        """
         from sparklog_datasource.options.option_parsing import is_of_new_table
         from sparklog_datasource.reads.read_options import ReadOptions
-        from sparklog_datasource.rows.form import RowForm, row_type
+        from sparklog_datasource.reads.topic_form import form_at_load, spark_row_type
+        from sparklog_datasource.rows.form import RowForm
 
         if is_of_new_table(self.options):
-            return row_type(RowForm())
-        return row_type(ReadOptions.of_any(self.options).form)
+            return spark_row_type(RowForm())
+        return spark_row_type(form_at_load(ReadOptions.of_any(self.options)))
 
     def reader(self, schema: Any) -> Any:
         """A batch read."""
         from sparklog_datasource.batch.batch_reader import BatchReader
         from sparklog_datasource.reads.read_options import ReadOptions
-        from sparklog_datasource.rows.form import refuse_other_schema
+        from sparklog_datasource.reads.topic_form import with_form
 
-        options = ReadOptions.of_batch(self.options)
-        refuse_other_schema(schema, options.form)
-        return BatchReader(options)
+        return BatchReader(with_form(ReadOptions.of_batch(self.options), schema))
 
     def streamReader(self, schema: Any) -> Any:  # noqa: N802 (Spark's name)
         """A micro-batch read."""

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import BinaryType, IntegerType, LongType, MapType, StringType, StructType
+from pyspark.sql.types import BinaryType, IntegerType, LongType, MapType, NullType, StringType, StructType
 
 import sparklog_datasource.reads.discovery
 from pyspark_sparklog import DefaultSource
@@ -24,6 +24,7 @@ TYPES = {
     "string": StringType(),
     "bigint": LongType(),
     "int": IntegerType(),
+    "void": NullType(),
     "map": MapType(StringType(), BinaryType()),
 }
 
@@ -416,3 +417,66 @@ def test_too_few_replicas_in_sync(
     brokers.wait_for_isr("kept", 3)
     source.write("value string", ("x",), **options)
     assert [record.value for record in brokers.consume("strict")] == [b"x"]
+
+
+# Typed topics
+
+
+TYPED_WRITES = [
+    ("a column that the typed topic lacks", "id bigint, extra int", (1, 1), {}, ""),
+    ("a column of a typed topic in another case", "ID bigint", (1,), {}, ""),
+    ("a type that does not widen to the topic's", "id string", ("1",), {}, ""),
+    ("a null under NOT NULL", "id bigint", (None,), {}, "nothing of this Spark batch was written"),
+    ("a NOT NULL column that the frame lacks", "note string", ("x",), {}, ""),
+    ("a type that no typed topic has", "id void", (None,), {"topic": "voids", "createTopic": "typed"}, ""),
+    ("columns for a topic that is not there", "id bigint", (1,), {"topic": "evnts"}, ""),
+    ("`createTopic` for an untyped topic", "id bigint", (1,), {"topic": "t", "createTopic": "typed"}, ""),
+    ("`createTopic` that is not typed", "id bigint", (1,), {"createTopic": "plain"}, ""),
+    ("`createTopic.key` alone", "id bigint", (1,), {"createTopic.key": "id"}, ""),
+    (
+        "a typed topic in column `topic`",
+        "value string, topic string",
+        ("x", "columns-refused"),
+        {"topic": None},
+        "",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def typed(brokers: InProcessCluster) -> str:
+    brokers.create_topic("columns-refused", schema="id bigint NOT NULL, mag double, note string")
+    return "columns-refused"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "schema", "row", "options", "do"), TYPED_WRITES, ids=[row[0] for row in TYPED_WRITES]
+)
+def test_a_write_of_columns_is_refused(
+    wrong: str,
+    schema: str,
+    row: tuple[Any, ...],
+    options: dict[str, str],
+    do: str,
+    source: Source,
+    typed: str,
+    case: Case,
+    refused: Refused,
+) -> None:
+    given = {"topic": typed, **options}
+    case(wrong, "Spark write", refused(lambda: source.write(schema, row, **given)), do)
+
+
+TYPED_READS = [
+    ("typed and untyped topics in one read", {"subscribe": "columns-refused,t"}, ""),
+    ("`includeHeaders` of a typed topic", {"includeHeaders": "true"}, ""),
+    ("`includeMetadata` of an untyped topic", {"subscribe": "t", "includeMetadata": "true"}, ""),
+]
+
+
+@pytest.mark.parametrize(("wrong", "options", "do"), TYPED_READS, ids=[row[0] for row in TYPED_READS])
+def test_a_read_of_columns_is_refused(
+    wrong: str, options: dict[str, str], do: str, source: Source, typed: str, case: Case, refused: Refused
+) -> None:
+    given = {"subscribe": typed, **options}
+    case(wrong, "Spark read", refused(lambda: source.read(**given)), do)

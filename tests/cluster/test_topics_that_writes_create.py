@@ -7,7 +7,7 @@ import pytest
 from sparklog.client.cluster import ClusterClient
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.testing import InProcessCluster
-from sparklog_datasource.writing.writer import existing_topic
+from sparklog_datasource.writing.topics import existing_topic
 
 pytestmark = pytest.mark.integration
 

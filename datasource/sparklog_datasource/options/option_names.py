@@ -20,9 +20,18 @@ READ_OPTIONS: Final = (
     BOOTSTRAP, *STRATEGIES, "startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets",
     "startingOffsetsByTimestampStrategy", *ENDING_OPTIONS, "failOnDataLoss", "minPartitions",
     "maxRecordsPerPartition", "bytesPerTask", "maxOffsetsPerTrigger", "minOffsetsPerTrigger",
-    "maxTriggerDelay", "includeHeaders", "keyFormat", "keyFormat.errors", "valueFormat",
+    "maxTriggerDelay", "includeHeaders", "includeMetadata", "keyFormat", "keyFormat.errors", "valueFormat",
     "valueFormat.errors", "groupIdPrefix", "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "reportOffsets", "reportAs",
 )  # fmt: skip
 
-WRITE_OPTIONS: Final = (BOOTSTRAP, "topic", "includeHeaders", "delivery", "txnAppId", "txnVersion")
+CREATE_TOPIC: Final = "createTopic"
+CREATE_PARTITIONS: Final = "createTopic.partitions"
+CREATE_REPLICATION: Final = "createTopic.replicationFactor"
+CREATE_KEY: Final = "createTopic.key"
+CREATE_TIMESTAMP: Final = "createTopic.timestamp"
+
+WRITE_OPTIONS: Final = (
+    BOOTSTRAP, "topic", "includeHeaders", "delivery", "txnAppId", "txnVersion",
+    CREATE_TOPIC, CREATE_PARTITIONS, CREATE_REPLICATION, CREATE_KEY, CREATE_TIMESTAMP,
+)  # fmt: skip

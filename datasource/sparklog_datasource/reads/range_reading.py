@@ -20,6 +20,7 @@ from sparklog.client.reader import read_range
 from sparklog.client.transactions.cut import PartitionCut
 from sparklog.model.errors import KafkaError
 from sparklog.model.ids import TopicId
+from sparklog.records.typed_decoding import OFFSET, TypedReading
 from sparklog_datasource.clients import cluster_client
 from sparklog_datasource.reads.data_loss import Loss, Losses, Reason, deletion_reason
 from sparklog_datasource.reads.discovery import UNKNOWN_TOPIC
@@ -27,6 +28,7 @@ from sparklog_datasource.reads.ranges import OffsetRange
 from sparklog_datasource.reads.read_options import ReadOptions
 from sparklog_datasource.reads.resolution import latest_offsets
 from sparklog_datasource.rows.placed import put_together, with_place
+from sparklog_datasource.rows.typed_form import TypedForm, reading_of
 
 METADATA_RETRY_S: Final = 0.05
 
@@ -46,9 +48,11 @@ def read_rows(
     cluster = cluster_client(options.connection)
     ensure_topic_id(cluster, topic_partition.topic, topic_id)
     losses = Losses(options.fail_on_data_loss)
-    rows = _rows_from(cluster, options, offset_range, topic_id, losses, cut)
+    form = options.form
+    typed = reading_of(cluster, form, topic_partition.topic) if isinstance(form, TypedForm) else None
+    rows = _rows_from(cluster, options, offset_range, topic_id, losses, cut, typed)
     try:
-        yield from put_together(with_place(batch, topic_partition, options.form) for batch in rows)
+        yield from put_together(with_place(batch, topic_partition, form) for batch in rows)
     finally:
         losses.tell()  # a reader that leaves early reports the losses up to there, too
 
@@ -78,6 +82,7 @@ def _rows_from(
     topic_id: TopicId | None,
     losses: Losses,
     cut: PartitionCut | None,
+    typed: TypedReading | None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the range; notes losses and reads on after them, unless they are fatal."""
     position = offset_range.start_offset
@@ -94,9 +99,10 @@ def _rows_from(
                 topic_id=topic_id,
                 cut=cut,
                 timeout_ms=options.poll_timeout_ms,
+                typed=typed,
             ):
                 yield batch
-                position = batch.column("offset")[-1].as_py() + 1
+                position = batch.column("offset" if typed is None else OFFSET)[-1].as_py() + 1
             return
         except (OffsetOutOfRange, RangeNotReadable, KafkaError) as error:
             loss = _loss(error, cluster, level, replace(offset_range, start_offset=position))

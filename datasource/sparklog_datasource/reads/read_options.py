@@ -31,6 +31,7 @@ from sparklog_datasource.reads.bounds import (
 from sparklog_datasource.reads.offset_json import parse_offsets, parse_timestamps
 from sparklog_datasource.reads.subscription import Subscription, subscription_of
 from sparklog_datasource.rows.form import RowForm, form_of
+from sparklog_datasource.rows.typed_form import TypedForm
 
 BYTES_PER_TASK_MIN: Final = 64 * 1024
 POLL_TIMEOUT_MS: Final = 120_000
@@ -50,7 +51,12 @@ class ReadOptions:
     start: Bounds
     end: Bounds
     fail_on_data_loss: bool
-    form: RowForm
+    form: RowForm | TypedForm
+    """By the options alone that of untyped topics; ``topic_form`` finds that of typed ones."""
+
+    includes_metadata: bool
+    """Whether rows of typed topics have their place."""
+
     isolation_level: IsolationLevel
     partitions_min: int | None
     records_per_partition_max: int | None
@@ -111,6 +117,7 @@ class ReadOptions:
             end=_bounds(options, "ending", Everywhere(LATEST)),
             fail_on_data_loss=options.boolean("failOnDataLoss", True),
             form=form_of(options),
+            includes_metadata=options.boolean("includeMetadata", False),
             isolation_level=_isolation_level(options),
             partitions_min=options.integer("minPartitions", minimum=1, maximum=INT_MAX),
             records_per_partition_max=options.integer("maxRecordsPerPartition", minimum=1),

@@ -16,6 +16,7 @@ from sparklog.records.bridge import numbers, repeated_text
 from sparklog.records.row_columns import HEADERS_TYPE, TIMESTAMP_TYPE
 from sparklog_datasource.rows.form import ColumnForm, RowForm
 from sparklog_datasource.rows.text import as_form
+from sparklog_datasource.rows.typed_form import TypedForm, typed_with_place
 
 ROWS_MAX: Final = 50_000
 BYTES_MAX: Final = 16 * 1024 * 1024
@@ -37,8 +38,12 @@ def arrow_schema(form: RowForm) -> pa.Schema:
     return pa.schema([*fields, pa.field("headers", HEADERS_TYPE)] if form.includes_headers else fields)
 
 
-def with_place(rows: pa.RecordBatch, topic_partition: TopicPartition, form: RowForm) -> pa.RecordBatch:
-    """Rows in ``records.row_columns.ROW_SCHEMA`` as rows for Spark; NotText as ``as_form``."""
+def with_place(
+    rows: pa.RecordBatch, topic_partition: TopicPartition, form: RowForm | TypedForm
+) -> pa.RecordBatch:
+    """Rows in ``records.row_columns.ROW_SCHEMA``, or typed rows, for Spark; NotText as ``as_form``."""
+    if isinstance(form, TypedForm):
+        return typed_with_place(rows, topic_partition, form)
     count = rows.num_rows
     columns = [
         as_form(rows, "key", form.key, topic_partition),

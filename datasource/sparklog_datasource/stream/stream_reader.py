@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
 
-from sparklog.model.errors import ConfigError
+from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog_datasource.monitoring.reporting import group_of_task, reporter
 from sparklog_datasource.reads.data_loss import Losses
@@ -30,7 +30,7 @@ from sparklog_datasource.reads.offset_json import (
 from sparklog_datasource.reads.range_reading import read_rows
 from sparklog_datasource.reads.ranges import OffsetRange, split_ranges, tasks_of_ranges
 from sparklog_datasource.reads.read_options import ReadOptions
-from sparklog_datasource.rows.form import refuse_other_schema
+from sparklog_datasource.reads.topic_form import with_form
 from sparklog_datasource.stream.available_now import AvailableNow
 from sparklog_datasource.stream.latest import LatestOffsets, others
 from sparklog_datasource.stream.limits import MinimumGate, limited
@@ -239,8 +239,7 @@ class RefusingReader(DataSourceStreamReader):  # type: ignore[misc]  # Spark's h
 def stream_reader(given: Mapping[str, str], schema: Any) -> StreamReader | RefusingReader:
     """The reader for these options."""
     try:
-        options = ReadOptions.of_stream(given)
-        refuse_other_schema(schema, options.form)
-    except ConfigError as error:
+        options = with_form(ReadOptions.of_stream(given), schema)
+    except (SparklogError, OSError) as error:
         return RefusingReader(str(error))
     return StreamReader(options)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sparklog.client.admin import Admin, NewTopic
+from sparklog.model.errors import ConfigError, SchemaError
 from sparklog.model.schema.ddl_text import ddl_text
 from sparklog.model.schema.new_schema import new_schema
 from sparklog.model.schema.notation import parse_schema, without_inner_not_null
@@ -26,7 +27,12 @@ def create_typed_topic(
     configs: Mapping[str, str],
 ) -> None:
     """As ``pyspark_sparklog.create_topic``. SchemaError for columns that no topic can have."""
-    text = schema if isinstance(schema, str) else schema.json()
+    if not isinstance(options, Mapping):
+        raise ConfigError(
+            f"options={options!r} are no options: give a dictionary, such as "
+            "{'bootstrap.servers': '127.0.0.1:9092'}"
+        )
+    text = schema if isinstance(schema, str) else _spark_json(schema)
     columns, dropped = without_inner_not_null(parse_schema(text))
     new_schema(columns, key, timestamp)
     if dropped:
@@ -39,3 +45,12 @@ def create_typed_topic(
     )
     connection = Options(options, (), "topic").connection(retry_option="max.block.ms")
     Admin(cluster_client(connection)).create_topics([topic])
+
+
+def _spark_json(schema: Any) -> str:
+    """The JSON of a Spark schema; SchemaError for something else, such as a DataFrame."""
+    if callable(getattr(schema, "json", None)):
+        return str(schema.json())
+    kind = type(schema).__name__
+    hint = "give its schema, df.schema" if hasattr(schema, "schema") else "give DDL, or df.schema"
+    raise SchemaError(f"schema: a {kind} is no schema; {hint}")

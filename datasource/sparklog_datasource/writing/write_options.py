@@ -1,9 +1,9 @@
 """The options of a write, under the names of Spark's Kafka connector.
 
 Only ``topic`` is the connector's own; ``delivery``, ``txnAppId`` and ``txnVersion`` are ours
-(``writing.delivery``). Of the Kafka client's options those that have a meaning here are acted upon; sizes of
-buffers and batches and lingering times are not, because whole columns are batched here, not records one by
-one.
+(``writing.delivery``), and so is ``createTopic`` (``writing.typed_target``). Of the Kafka client's options
+those that have a meaning here are acted upon; sizes of buffers and batches and lingering times are not,
+because whole columns are batched here, not records one by one.
 
 An arrow payload knows LZ4 and ZSTD; ``kafka.compression.type`` snappy is written as LZ4, gzip as ZSTD.
 """
@@ -17,7 +17,15 @@ from sparklog.model.errors import ConfigError
 from sparklog.model.ids import topic_name_problem
 from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.records.envelope import Compression
-from sparklog_datasource.options.option_names import READ_OPTIONS, WRITE_OPTIONS
+from sparklog_datasource.options.option_names import (
+    CREATE_KEY,
+    CREATE_PARTITIONS,
+    CREATE_REPLICATION,
+    CREATE_TIMESTAMP,
+    CREATE_TOPIC,
+    READ_OPTIONS,
+    WRITE_OPTIONS,
+)
 from sparklog_datasource.options.option_parsing import INT_MAX, ConnectionOptions, Options
 from sparklog_datasource.writing.delivery import ExactlyOnce, delivery_of
 
@@ -29,7 +37,18 @@ COMPRESSIONS: Final[Mapping[str, Compression]] = {
     "gzip": Compression.ZSTD,
 }
 
+SHORT_MAX: Final = 2**15 - 1
 _ACKS: Final[Mapping[str, int]] = {"all": ACKS_ALL, "-1": ACKS_ALL, "1": 1, "0": 0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTypedTopic:
+    """The topic that ``createTopic=typed`` makes if it is not there; -1: the cluster's default."""
+
+    partitions: int
+    replication_factor: int
+    key: str
+    timestamp: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +67,8 @@ class WriteOptions:
     """None: at least once."""
     request_bytes_max: int | None
     """``kafka.max.request.size``: no batch larger than this, even if the topic takes it."""
+    new_topic: NewTypedTopic | None
+    """None: a missing topic is not created, unless the brokers create it."""
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> "WriteOptions":
@@ -69,7 +90,27 @@ class WriteOptions:
             topic_wait_ms=options.client_integer("max.block.ms", NEW_TOPIC_WAIT_MS, maximum=INT_MAX),
             exactly_once=delivery_of(options),
             request_bytes_max=request_bytes_max or None,
+            new_topic=_new_topic(options),
         )
+
+
+def _new_topic(options: Options) -> NewTypedTopic | None:
+    if options.text(CREATE_TOPIC) is None:
+        for name in (CREATE_PARTITIONS, CREATE_REPLICATION, CREATE_KEY, CREATE_TIMESTAMP):
+            if options.text(name) is not None:
+                raise ConfigError(f"option {name} needs {CREATE_TOPIC}=typed: set it, or leave {name} out")
+        return None
+    options.choice(CREATE_TOPIC, "typed", ("typed",))
+    if options.text("topic") is None:
+        raise ConfigError(f"option {CREATE_TOPIC}=typed needs option topic, which names the topic to create")
+    partitions = options.integer(CREATE_PARTITIONS, minimum=1, maximum=INT_MAX)
+    replication_factor = options.integer(CREATE_REPLICATION, minimum=1, maximum=SHORT_MAX)
+    return NewTypedTopic(
+        partitions=-1 if partitions is None else partitions,
+        replication_factor=-1 if replication_factor is None else replication_factor,
+        key=options.text(CREATE_KEY) or "",
+        timestamp=options.text(CREATE_TIMESTAMP) or "",
+    )
 
 
 def _topic(options: Options) -> str | None:

@@ -73,6 +73,23 @@ class Field:
 Columns = tuple[Field, ...]
 
 
+def shape_of(columns: Columns) -> Columns:
+    """Names and types alone: without ids and comments, and all nullable."""
+    return tuple(Field(column.name, _shape_of_type(column.type)) for column in columns)
+
+
+def _shape_of_type(data_type: DataType) -> DataType:
+    match data_type:
+        case Scalar():
+            return data_type
+        case Array(element):
+            return Array(_shape_of_type(element))
+        case Map(key, value):
+            return Map(_shape_of_type(key), _shape_of_type(value))
+        case Struct(fields):
+            return Struct(shape_of(fields))
+
+
 def parts_of(data_type: DataType) -> tuple[tuple[str, DataType], ...]:
     """The types that ``data_type`` is made of, each with its name in a path of Spark's ALTER TABLE."""
     match data_type:

@@ -8,7 +8,7 @@ from sparklog.model.ids import TopicPartition
 from sparklog.records.envelope import Compression, parse_header
 from sparklog.records.payload import payload_of
 from sparklog_datasource.writing import batching
-from sparklog_datasource.writing.batching import BATCH_OVERHEAD_BYTES, Batching
+from sparklog_datasource.writing.batching import BATCH_OVERHEAD_BYTES, Batching, UntypedEncoding
 from sparklog_datasource.writing.row_sizes import row_sizes
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -43,7 +43,7 @@ def rows(*values: bytes) -> pa.RecordBatch:
 
 def write(*pieces: pa.RecordBatch, bytes_max: int = MIB, compression: Compression = Compression.NONE) -> Sent:
     sent = Sent()
-    batches = Batching(compression, sent)
+    batches = Batching(UntypedEncoding(compression), sent)
     for piece in pieces:
         batches.check_rows("t", piece, row_sizes(piece), bytes_max)
         batches.add(T0, piece, bytes_max)
@@ -82,7 +82,7 @@ def test_a_row_that_does_not_fit_is_an_error_before_anything_is_sent() -> None:
     sent = Sent()
     piece = rows(b"small", b"x" * 2 * MIB)
     with pytest.raises(SparklogError, match=r"a row takes 2\d+ bytes.*1048588.*'t'.*max\.message\.bytes"):
-        Batching(Compression.NONE, sent).check_rows("t", piece, row_sizes(piece), 1_048_588)
+        Batching(UntypedEncoding(Compression.NONE), sent).check_rows("t", piece, row_sizes(piece), 1_048_588)
     assert sent.batches == []
 
 
@@ -102,7 +102,7 @@ def test_a_batch_that_comes_out_too_large_is_halved(monkeypatch: pytest.MonkeyPa
 
 def test_partitions_are_kept_apart() -> None:
     sent = Sent()
-    batches = Batching(Compression.NONE, sent)
+    batches = Batching(UntypedEncoding(Compression.NONE), sent)
     for i in range(10):
         batches.add(T0 if i % 2 else T1, rows(b"%d" % i), MIB)
     batches.flush(lambda _: MIB)
@@ -113,7 +113,7 @@ def test_partitions_are_kept_apart() -> None:
 def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batching, "HELD_BYTES_MAX", 10_000)
     sent = Sent()
-    batches = Batching(Compression.NONE, sent)
+    batches = Batching(UntypedEncoding(Compression.NONE), sent)
     batches.add(T0, rows(b"x" * 6_000), MIB)
     batches.flush_if_much_is_held(lambda _: MIB)
     assert sent.batches == []

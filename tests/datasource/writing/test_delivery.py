@@ -10,8 +10,9 @@ from sparklog.client.transactions.writes.write_identity import WriteIdentity
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog_datasource.writing import delivery, writer
 from sparklog_datasource.writing.delivery import ExactlyOnce, attempt_name, batch_identity, stream_identity
+from sparklog_datasource.writing.task import Written
 from sparklog_datasource.writing.write_options import WriteOptions
-from sparklog_datasource.writing.writer import BatchWriter, Written, batch_writer, stream_writer
+from sparklog_datasource.writing.writer import BatchWriter, batch_writer, stream_writer
 from tests.datasource.writing.test_writer import TEXT
 
 TOPIC_AND_TEXT = StructType([*TEXT.fields, StructField("topic", StringType())])

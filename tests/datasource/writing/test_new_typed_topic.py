@@ -62,3 +62,19 @@ def test_columns_that_no_topic_can_have_are_refused_before_a_broker_is_asked() -
         pyspark_sparklog.create_topic("t", StructType([StructField("v", VariantType())]), options=nowhere)
     with pytest.raises(ConfigError, match="unknown option 'topic'"):
         pyspark_sparklog.create_topic("t", "id bigint", options={**nowhere, "topic": "t"})
+
+
+class Frame:
+    """Has a schema, as a DataFrame has."""
+
+    schema = StructType([StructField("id", LongType())])
+
+
+def test_what_is_no_schema_and_no_options_is_refused_in_words() -> None:
+    nowhere = {"bootstrap.servers": "127.0.0.1:1"}
+    with pytest.raises(SchemaError, match=r"a Frame is no schema; give its schema, df\.schema"):
+        pyspark_sparklog.create_topic("framed-whole", Frame(), options=nowhere)
+    with pytest.raises(SchemaError, match=r"a dict is no schema; give DDL, or df\.schema"):
+        pyspark_sparklog.create_topic("framed-dict", {"id": "bigint"}, options=nowhere)
+    with pytest.raises(ConfigError, match="are no options: give a dictionary"):
+        pyspark_sparklog.create_topic("framed-text", "id bigint", options="127.0.0.1:1")  # type: ignore[arg-type]

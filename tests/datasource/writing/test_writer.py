@@ -8,16 +8,12 @@ import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
+from sparklog_datasource.writing import task, typed_target
 from sparklog_datasource.writing import writer as module
+from sparklog_datasource.writing.task import Written, write_task
+from sparklog_datasource.writing.topics import existing_topic
 from sparklog_datasource.writing.write_options import WriteOptions
-from sparklog_datasource.writing.writer import (
-    StreamWriter,
-    Written,
-    batch_writer,
-    existing_topic,
-    stream_writer,
-    write_task,
-)
+from sparklog_datasource.writing.writer import StreamWriter, batch_writer, stream_writer
 
 TEXT = StructType([StructField("value", StringType())])
 NUMBER = StructType([StructField("value", LongType())])
@@ -32,7 +28,8 @@ def _no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: Any) -> None:
         pytest.fail("the cluster was asked")
 
-    monkeypatch.setattr(module, "cluster_client", refuse)
+    for asking in (module, task, typed_target):
+        monkeypatch.setattr(asking, "cluster_client", refuse)
 
 
 @pytest.mark.usefixtures("_no_cluster")
@@ -42,11 +39,13 @@ def test_overwriting_is_refused_for_batches() -> None:
 
 
 @pytest.mark.usefixtures("_no_cluster")
-def test_a_wrong_column_is_refused_on_both_paths() -> None:
+def test_a_wrong_column_of_rows_that_name_their_topic_is_refused_on_both_paths() -> None:
+    named = WriteOptions.of({"kafka.bootstrap.servers": "127.0.0.1:1"})
+    schema = StructType([*NUMBER.fields, StructField("topic", StringType())])
     with pytest.raises(ConfigError, match="column 'value' has type bigint"):
-        batch_writer(NUMBER, options(), overwrite=False)
+        batch_writer(schema, named, overwrite=False)
     with pytest.raises(ConfigError, match="column 'value' has type bigint"):
-        stream_writer(NUMBER, options())
+        stream_writer(schema, named)
 
 
 @pytest.mark.usefixtures("_no_cluster")

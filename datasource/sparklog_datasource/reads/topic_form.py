@@ -1,0 +1,133 @@
+"""Whether a read is of typed topics, and of which columns: asked at ``load()``, and as a query starts.
+
+``load()`` asks for metadata, and for the columns of typed topics. A topic that is not there yet has the
+columns of untyped topics, as with Spark's Kafka connector, and so has a cluster that does not answer soon:
+the query reports what is wrong with it. A query asks again as it starts, and must find the same columns.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Final
+
+from sparklog.client.cluster import ClusterClient
+from sparklog.client.errors import ClusterUnavailable
+from sparklog.client.metadata.cluster_metadata import TopicMetadata, metadata_of
+from sparklog.client.topic_schemas import describe_schemas
+from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
+from sparklog.model.schema.data_types import shape_of
+from sparklog.model.schema.ddl_text import ddl_text
+from sparklog.model.schema.document import SchemaDocument
+from sparklog.model.time import MonotonicMs
+from sparklog.wire.messages.discovery.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from sparklog_datasource.clients import cluster_client
+from sparklog_datasource.reads.discovery import UNKNOWN_TOPIC
+from sparklog_datasource.reads.read_options import ReadOptions
+from sparklog_datasource.rows.form import RowForm, refuse_other_schema, row_type
+from sparklog_datasource.rows.typed_form import TypedForm, typed_row_type
+
+LOAD_PATIENCE_MS: Final = 3_000
+"""How long ``load()`` tries to reach a broker."""
+
+
+def form_at_load(options: ReadOptions) -> RowForm | TypedForm:
+    """The form of the rows, as far as the cluster tells; ConfigError for options that do not go with it."""
+    try:
+        return _form(options, LOAD_PATIENCE_MS)
+    except (ClusterUnavailable, OSError):
+        return options.form
+
+
+def with_form(options: ReadOptions, schema: Any) -> ReadOptions:
+    """The options of a query that starts, with the form of its rows. ConfigError unless it has ``schema``.
+
+    Of the columns of untyped topics nothing is asked: a typed topic refuses such a read.
+    """
+    untyped = options.form
+    if isinstance(untyped, RowForm) and schema == row_type(untyped) and not options.includes_metadata:
+        return options
+    form = _form(options, options.connection.retry_timeout_ms)
+    if isinstance(form, RowForm):
+        refuse_other_schema(schema, form)
+    elif schema != typed_row_type(form):
+        raise ConfigError(
+            "a sparklog read of typed topics has their columns, so .schema(...) and other columns of a table "
+            "are refused; and they may have changed since: load again, and select or cast columns. "
+            f"Given: {schema.simpleString()}. The topic's: {typed_row_type(form).simpleString()}"
+        )
+    return replace(options, form=form)
+
+
+def spark_row_type(form: RowForm | TypedForm) -> Any:
+    """Spark's type of a row."""
+    return typed_row_type(form) if isinstance(form, TypedForm) else row_type(form)
+
+
+def _form(options: ReadOptions, timeout_ms: int) -> RowForm | TypedForm:
+    cluster = cluster_client(options.connection)
+    topics = _subscribed(cluster, options, timeout_ms)
+    documents = _documents(cluster, topics)
+    untyped = [name for name in topics if name not in documents]
+    if not documents:
+        if options.includes_metadata:
+            raise ConfigError(
+                "option includeMetadata is for typed topics, and "
+                f"{', '.join(untyped[:3]) or 'no topic'} is none: leave it out, its rows have these columns"
+            )
+        return options.form
+    if untyped:
+        raise ConfigError(
+            f"topic {next(iter(documents))!r} is typed and topic {untyped[0]!r} is not: read each by itself"
+        )
+    if options.form != RowForm():
+        raise ConfigError(
+            "options includeHeaders, keyFormat and valueFormat are for untyped topics: rows of typed topics "
+            "have their columns, and no headers; leave them out"
+        )
+    return _typed(documents, includes_metadata=options.includes_metadata)
+
+
+def _typed(documents: dict[str, SchemaDocument], *, includes_metadata: bool) -> TypedForm:
+    (first, document), *others = documents.items()
+    columns = shape_of(document.at(document.version))
+    for name, other in others:
+        found = shape_of(other.at(other.version))
+        if found != columns:
+            raise ConfigError(
+                f"topics {first!r} and {name!r} have different columns: {ddl_text(columns)} and "
+                f"{ddl_text(found)}; read them by themselves"
+            )
+    encoded = tuple((name, one.encode()) for name, one in documents.items())
+    return TypedForm(columns, includes_metadata, encoded)
+
+
+def _subscribed(cluster: ClusterClient, options: ReadOptions, timeout_ms: int) -> dict[str, TopicMetadata]:
+    """The topics of the read that there are; one that a broker does not know yet has an error code."""
+    subscription = options.subscription
+    names = subscription.named_topics
+    wanted = None if subscription.pattern is not None else [MetadataRequestTopic(name=name) for name in names]
+    response: MetadataResponse = cluster.call_any(
+        MetadataRequest(topics=wanted, allow_auto_topic_creation=False),
+        lambda _: ErrorCode.none,
+        timeout_ms=timeout_ms,
+    )
+    found = metadata_of(response, MonotonicMs(0)).topics
+    return {name: topic for name, topic in sorted(found.items()) if subscription.takes(topic)}
+
+
+def _documents(cluster: ClusterClient, topics: dict[str, TopicMetadata]) -> dict[str, SchemaDocument]:
+    """The columns of those that are typed. A topic that is unknown here is asked for by itself: the broker
+    asks the controller, which knows a topic first.
+    """
+    typed = [name for name, topic in topics.items() if topic.schema_version]
+    documents = describe_schemas(cluster, typed) if typed else {}
+    for name in _unknown(topics.values()):
+        try:
+            documents |= describe_schemas(cluster, [name])
+        except KafkaError as error:
+            if error.code not in UNKNOWN_TOPIC:
+                raise
+    return {name: documents[name] for name in topics if name in documents}
+
+
+def _unknown(topics: Iterable[TopicMetadata]) -> list[str]:
+    return [topic.name for topic in topics if topic.error_code in UNKNOWN_TOPIC]
