@@ -18,11 +18,15 @@ import logging
 from collections.abc import Callable, Collection
 from typing import Final
 
+from sparklog import __version__
+from sparklog.controller.application_entry import ApplicationEntry
 from sparklog.controller.ports import AnswerCommand, Channels
 from sparklog.controller.term import Term, TermEnded
 from sparklog.core.controller.actions import PushAnswer
 from sparklog.core.controller.cluster_view import ClusterView
 from sparklog.core.controller.commands.controller_command import Command, refusal
+from sparklog.core.controller.events.cluster_event import NumberedEvent
+from sparklog.core.controller.state.applications import APPLICATIONS, Application, HostedBroker
 from sparklog.core.controller.state.znodes import (
     BROKER_IDS,
     CONTROLLER,
@@ -95,6 +99,8 @@ class Candidate:
         self._term: Term | None = None
         self._watches_office = False
         self._watches_brokers = False
+        self._watched_applications: set[str] = set()
+        self._entry = ApplicationEntry(zookeeper, clock, self._after)
         self._is_closed = False
         self._failures = 0
         self._began_ms = 0
@@ -117,6 +123,11 @@ class Candidate:
     def view(self) -> ClusterView | None:
         """The cluster after the last event, for any thread; None without the office."""
         return self._view if self.is_active else None
+
+    @property
+    def latest_events(self) -> tuple[NumberedEvent, ...]:
+        """Those that are kept of the present term, or of the last one, for any thread."""
+        return () if self._view is None else self._view.events
 
     # ------------------------------------------------------------------------- events
 
@@ -178,6 +189,15 @@ class Candidate:
             term = self._term
             self._in_term(lambda: term.acls_changed(patterns))
 
+    def publish(self, brokers: tuple[HostedBroker, ...]) -> None:
+        """Let the cluster know that this application runs, and how its brokers are."""
+        node = self.node
+        self._entry.publish(
+            Application(
+                node.application, node.host, node.port, node.pid, release=__version__, brokers=brokers
+            )
+        )
+
     def broker_died(self, broker: BrokerId, broker_epoch: BrokerEpoch, how: str = "") -> None:
         """The supervisor's report, with ``how`` the process ended in words. Without the office, delete the
         node, so that the controller notices.
@@ -196,6 +216,7 @@ class Candidate:
             if self._term is not None:
                 self._end_term("our ZooKeeper session has expired")
         elif event == "connected":
+            self._entry.write()
             self._run()
             if self._term is not None:
                 self._in_term(self._term.retry)
@@ -220,6 +241,36 @@ class Candidate:
             logger.info("the watch on the brokers comes back with ZooKeeper: %s", error)
             self._later(self._look_at_brokers)
         self._in_term(term.brokers_changed)
+
+    def _on_applications_changed(self, path: str) -> None:
+        """An application came, went, or wrote of its brokers. Watch first and read afterwards."""
+        self._watched_applications.discard(path)
+        self._look_at_applications()
+
+    def _look_at_applications(self) -> None:
+        term = self._term
+        if term is None:
+            return
+        try:
+            self._watch_applications()
+        except (ConnectionLost, SessionExpired) as error:
+            logger.info("the watches on applications come back with ZooKeeper: %s", error)
+            self._later(self._look_at_applications)
+        self._in_term(term.applications_changed)
+
+    def _watch_applications(self) -> None:
+        watched = self._watched_applications
+        if APPLICATIONS not in watched:
+            self._zookeeper.watch_children(APPLICATIONS, self._news_of(APPLICATIONS))
+            watched.add(APPLICATIONS)
+        for name in self._zookeeper.children(APPLICATIONS):
+            path = f"{APPLICATIONS}/{name}"
+            if path not in watched:
+                self._zookeeper.watch_data(path, self._news_of(path))
+                watched.add(path)
+
+    def _news_of(self, path: str) -> Callable[[], None]:
+        return lambda: self._submit(lambda: self._on_applications_changed(path))
 
     def _watch_office(self) -> None:
         if not self._watches_office:
@@ -300,6 +351,7 @@ class Candidate:
         self._view = None
         self._began_ms = self._clock.monotonic_ms()
         self._in_term(lambda: self._begin(term))
+        self._look_at_applications()
 
     def _begin(self, term: Term) -> None:
         try:

@@ -9,6 +9,7 @@ sender per live broker.
 import itertools
 import logging
 import threading
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Final
 
@@ -23,6 +24,8 @@ from sparklog.controller.ports import AnswerCommand
 from sparklog.controller.reports import report_of
 from sparklog.core.controller.actions import PushAnswer
 from sparklog.core.controller.commands.controller_command import Command
+from sparklog.core.controller.events.cluster_event import NumberedEvent
+from sparklog.core.controller.state.applications import HostedBroker
 from sparklog.core.controller.state.znodes import CONTROLLER, ControllerNode, decode_controller
 from sparklog.core.security.rule_nodes import CHANGES
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicId
@@ -141,6 +144,11 @@ class ControllerServer:
         """Why this candidate could not serve when it last tried; None if it could."""
         return None if self._candidate is None else self._candidate.failure
 
+    @property
+    def events(self) -> tuple[NumberedEvent, ...]:
+        """The newest events of this controller's term, or of its last one; oldest first."""
+        return () if self._candidate is None else self._candidate.latest_events
+
     def start(self) -> None:
         read_or_create_cluster_id(self._zookeeper)
         self._follow_users()
@@ -166,6 +174,7 @@ class ControllerServer:
         )
         self._loop.start()
         self._loop.submit(self._candidate.start)
+        self.publish(())
         self._start_metrics(self._candidate, self._timer)
         self.run_events()
 
@@ -192,6 +201,11 @@ class ControllerServer:
         milliseconds.
         """
         self._loop.submit(lambda: self._in_candidate().broker_died(broker_id, broker_epoch, how))
+
+    def publish(self, brokers: Sequence[HostedBroker]) -> None:
+        """Tell the cluster how the brokers of this application are. Comes back at once."""
+        hosted = tuple(brokers)
+        self._loop.submit(lambda: self._in_candidate().publish(hosted))
 
     def run_events(self) -> None:
         """Wait until everything that is queued now has been worked off."""

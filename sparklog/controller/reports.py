@@ -2,11 +2,14 @@
 
 from typing import Final
 
-from sparklog.core.controller.cluster_view import BrokerView, ClusterView
+from sparklog import __version__
+from sparklog.core.controller.cluster_view import ClusterView
 from sparklog.core.controller.events.cluster_event import NumberedEvent
 from sparklog.core.controller.events.event_log import events_after
+from sparklog.core.controller.state.applications import KnownBroker, host_of
 from sparklog.core.controller.state.znodes import ControllerNode
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerId
 from sparklog.wire.messages.discovery.cluster_report import (
     ClusterReportRequest,
     ClusterReportResponse,
@@ -16,6 +19,8 @@ from sparklog.wire.messages.discovery.cluster_report import (
 )
 
 EVENTS_PER_ANSWER_MAX: Final = 1_000
+SERVING: Final = "serving"
+AWAY: Final = "away"
 
 
 def report_of(
@@ -32,10 +37,8 @@ def report_of(
     events = () if is_ahead else events_after(view.events, after, at_most)
     return ClusterReportResponse(
         term=view.epoch,
-        controllers=[
-            ReportedController(application=node.application, host=node.host, port=node.port, is_active=True)
-        ],
-        brokers=[_broker(one) for one in view.brokers.values()],
+        controllers=_controllers(view, node),
+        brokers=[_broker(view, broker) for broker in view.known],
         topics=view.topics,
         partitions=view.partitions,
         leaderless=view.leaderless,
@@ -46,20 +49,63 @@ def report_of(
     )
 
 
-def _broker(view: BrokerView) -> ReportedBroker:
-    broker = view.broker
-    endpoint = next(iter(broker.endpoints.values()), None)
-    return ReportedBroker(
-        broker_id=broker.id,
-        host=None if endpoint is None else endpoint.host,
-        port=-1 if endpoint is None else endpoint.port,
-        rack=broker.rack,
-        state="stopping" if view.is_stopping else "serving",
-        leaders=view.leaders,
-        replicas=view.replicas,
-        in_sync=view.in_sync,
+def _controllers(view: ClusterView, node: ControllerNode) -> list[ReportedController]:
+    """This one, and the standbys of other applications."""
+    own = ReportedController(
+        application=node.application, host=node.host, port=node.port, is_active=True, release=__version__
+    )
+    standbys = []
+    for one in view.applications:
+        if one.name == node.application:
+            own.web_url = one.web_url or None
+        else:
+            standbys.append(
+                ReportedController(
+                    application=one.name,
+                    host=one.host,
+                    port=one.port,
+                    is_active=False,
+                    release=one.release or None,
+                    web_url=one.web_url or None,
+                )
+            )
+    return [own, *standbys]
+
+
+def _broker(view: ClusterView, broker_id: BrokerId) -> ReportedBroker:
+    known, live = view.known[broker_id], view.brokers.get(broker_id)
+    application = host_of(view.applications, broker_id)
+    hosted = None if application is None else application.hosted(broker_id)
+    report = ReportedBroker(
+        broker_id=broker_id,
+        host=known.host or None,
+        application=known.application or None,
+        release=known.release or None,
         wish="serving",
     )
+    if hosted is not None:
+        report.reason, report.since_ms, report.relaunches = (
+            hosted.reason or None,
+            hosted.since_ms,
+            hosted.relaunches,
+        )
+    if live is None:
+        report.state = hosted.state if hosted is not None and hosted.state != SERVING else AWAY
+        report.replicas, report.in_sync = view.away[broker_id]
+        if application is None:
+            report.reason = f"no application runs it{_since_when(known)}"
+        return report
+    endpoint = next(iter(live.broker.endpoints.values()), None)
+    if endpoint is not None:
+        report.host, report.port = endpoint.host, endpoint.port
+    report.rack = live.broker.rack
+    report.state = "stopping" if live.is_stopping else SERVING
+    report.leaders, report.replicas, report.in_sync = live.leaders, live.replicas, live.in_sync
+    return report
+
+
+def _since_when(known: KnownBroker) -> str:
+    return f"; the last one was {known.application}" if known.application else ""
 
 
 def _event(numbered: NumberedEvent) -> ReportedEvent:

@@ -11,6 +11,15 @@ from itertools import islice
 from typing import Final
 
 from sparklog.core.controller.state.acl_nodes import AclNode, acl_node
+from sparklog.core.controller.state.applications import (
+    APPLICATIONS,
+    KNOWN_BROKERS,
+    Application,
+    KnownBroker,
+    decode_application,
+    decode_known,
+    known_broker_path,
+)
 from sparklog.core.controller.state.image import ClusterSnapshot, EntityNode, LiveBroker, TopicSnapshot
 from sparklog.core.controller.state.znodes import (
     BROKER_CONFIGS,
@@ -62,6 +71,30 @@ def read_brokers(zookeeper: ZooKeeper) -> dict[BrokerId, LiveBroker]:
 def read_registered(zookeeper: ZooKeeper) -> frozenset[BrokerId]:
     """All brokers that ever registered: the incarnation outlives the registration."""
     return frozenset(BrokerId(int(name)) for name in zookeeper.children(BROKER_INCARNATIONS))
+
+
+def read_applications(zookeeper: ZooKeeper) -> tuple[Application, ...]:
+    """The applications that run now. What another release wrote, and cannot be read, is left out."""
+    found = []
+    names = sorted(zookeeper.children(APPLICATIONS))
+    nodes = zookeeper.get_many([f"{APPLICATIONS}/{name}" for name in names])
+    for name, node in zip(names, nodes, strict=True):
+        try:
+            found += [] if node is None else [decode_application(name, node.data)]
+        except SparklogError as error:
+            logger.warning("an application is left out of reports: %s", error)
+    return tuple(found)
+
+
+def _read_known(zookeeper: ZooKeeper) -> dict[BrokerId, KnownBroker]:
+    """Every broker that has registered, also before there were nodes of known ones."""
+    noted = sorted(BrokerId(int(name)) for name in zookeeper.children(KNOWN_BROKERS))
+    nodes = zookeeper.get_many([known_broker_path(broker) for broker in noted])
+    return dict.fromkeys(read_registered(zookeeper), KnownBroker()) | {
+        broker: decode_known(broker, node.data, node.stat.version)
+        for broker, node in zip(noted, nodes, strict=True)
+        if node is not None
+    }
 
 
 def has_withdrawn(zookeeper: ZooKeeper, known: LiveBroker) -> bool:
@@ -121,6 +154,7 @@ def read_snapshot(
         producer_block=None if block is None else decode_producer_id_block(block.data),
         producer_block_version=-1 if block is None else block.stat.version,
         broker_configs=_read_broker_configs(zookeeper),
+        known=_read_known(zookeeper),
         quotas=read_entities(zookeeper),
         acls=read_acls(zookeeper, _patterns(zookeeper)) if with_acls else {},
     )

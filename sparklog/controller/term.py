@@ -25,6 +25,7 @@ from sparklog.controller.ports import AnswerCommand, Channels
 from sparklog.controller.snapshot import (
     has_withdrawn,
     read_acls,
+    read_applications,
     read_brokers,
     read_entities,
     read_registered,
@@ -36,6 +37,7 @@ from sparklog.core.controller.actions import (
     Connect,
     Disconnect,
     PushAnswer,
+    ReadApplications,
     ReadBrokers,
     ReadEntities,
     ReadRegistered,
@@ -76,8 +78,8 @@ DEFERRED_MAX: Final = 10_000
 RETRY_MS: Final = 500
 """Between tries of a question, if no session event reports earlier that ZooKeeper is back."""
 
+Question = ReadBrokers | ReadRegistered | ReadEntities | ReadApplications | Reload
 Fact = Callable[[], list[Action]]
-Question = WriteZooKeeper | ReadBrokers | ReadRegistered | ReadEntities | Reload
 
 
 class TermEnded(SparklogError):  # noqa: N818 (says what is the case)
@@ -117,7 +119,7 @@ class Term:
         self._on_loss = on_loss
         self._machine = ControllerMachine(config)
         self._has_authorizer = bool(config.get_str(AUTHORIZER))
-        self._question: ReadBrokers | ReadRegistered | ReadEntities | Reload | None = None
+        self._question: Question | None = None
         self._deferred: deque[Fact] = deque()
         self._waiting: dict[CommandId, tuple[Command, AnswerCommand]] = {}
         self._next_command = 0
@@ -146,6 +148,9 @@ class Term:
 
     def brokers_changed(self) -> None:
         self._tell(lambda: [ReadBrokers("the registered brokers have changed")])
+
+    def applications_changed(self) -> None:
+        self._tell(lambda: [ReadApplications()])
 
     def broker_died(self, broker: BrokerId, broker_epoch: BrokerEpoch, how: str = "") -> None:
         """The supervisor's report, with the words on how the process ended. The registration may be so new
@@ -219,7 +224,14 @@ class Term:
             answered: list[Action] = []
             for action in actions:
                 match action:
-                    case WriteZooKeeper() | ReadBrokers() | ReadRegistered() | ReadEntities() | Reload():
+                    case (
+                        WriteZooKeeper()
+                        | ReadBrokers()
+                        | ReadRegistered()
+                        | ReadEntities()
+                        | ReadApplications()
+                        | Reload()
+                    ):
                         answered = self._ask(action)
                     case _:
                         self._do(action)
@@ -254,7 +266,7 @@ class Term:
         _, answer = self._waiting.pop(command)
         answer(result)
 
-    def _ask(self, question: Question) -> list[Action]:
+    def _ask(self, question: WriteZooKeeper | Question) -> list[Action]:
         """The actions that follow from the outcome; none if ZooKeeper is away, then the question stays."""
         try:
             match question:
@@ -267,6 +279,8 @@ class Term:
                     return self._machine.on_registered(read_registered(self._zookeeper), self._now())
                 case ReadEntities():
                     return self._machine.on_entities(read_entities(self._zookeeper), self._now())
+                case ReadApplications():
+                    return self._machine.on_applications(read_applications(self._zookeeper), self._now())
                 case Reload(reason, fences):
                     logger.warning("reading everything again: %s", reason)
                     self._require_office()

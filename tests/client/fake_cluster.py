@@ -43,6 +43,11 @@ from sparklog.wire.messages.data.produce import (
     ProduceTopicResponse,
 )
 from sparklog.wire.messages.discovery.api_versions import ApiVersion, ApiVersionsResponse
+from sparklog.wire.messages.discovery.cluster_report import (
+    ClusterReportRequest,
+    ClusterReportResponse,
+    ReportedBroker,
+)
 from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterBroker, DescribeClusterResponse
 from sparklog.wire.messages.discovery.metadata import (
     MetadataResponse,
@@ -50,7 +55,7 @@ from sparklog.wire.messages.discovery.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from sparklog.wire.versions import API_VERSIONS
+from sparklog.wire.versions import API_VERSIONS, KNOWN_VERSIONS
 
 CLUSTER_ID = "fake-cluster"
 DISK_BYTES = 10**10
@@ -180,7 +185,7 @@ class FakeCluster:
         if kind == "Produce":
             self.parked.wait(10)
         answer: Callable[[int, Any], Any] = getattr(
-            self, f"_on_{API_VERSIONS[request.header.api_key].module}"
+            self, f"_on_{KNOWN_VERSIONS[request.header.api_key].module}"
         )
         with self._lock:
             response = answer(broker_id, request.body)
@@ -218,7 +223,7 @@ class FakeCluster:
             ApiVersion(api_key=key, min_version=api.min, max_version=api.max)
             for key, api in API_VERSIONS.items()
         ]
-        return ApiVersionsResponse(api_keys=keys)
+        return ApiVersionsResponse(api_keys=keys, own_apis=[ClusterReportRequest.API_KEY, 0, 0])
 
     def _on_metadata(self, _broker_id: int, body: Any) -> MetadataResponse:
         names = list(self.topics) if body.topics is None else [topic.name for topic in body.topics]
@@ -261,6 +266,16 @@ class FakeCluster:
                 DescribeClusterBroker(broker_id=broker_id, host="127.0.0.1", port=self._ports[broker_id])
                 for broker_id in sorted(self._reactors)
             ],
+        )
+
+    def _on_cluster_report(self, _broker_id: int, _body: Any) -> ClusterReportResponse:
+        return ClusterReportResponse(
+            brokers=[
+                ReportedBroker(
+                    broker_id=broker_id, host="127.0.0.1", port=self._ports[broker_id], state="serving"
+                )
+                for broker_id in sorted(self._reactors)
+            ]
         )
 
     def _on_init_producer_id(self, _broker_id: int, _body: Any) -> InitProducerIdResponse:

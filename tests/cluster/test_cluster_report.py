@@ -52,7 +52,7 @@ def test_the_controller_answers_when_no_broker_does() -> None:
         assert cluster.controller is not None
         endpoint = Endpoint("127.0.0.1", cluster.controller.port)
         cluster.kill(1)
-        found = until(lambda: asked(endpoint, lambda one: not one.brokers))
+        found = until(lambda: asked(endpoint, lambda one: one.brokers[0].state == "away"))
         assert found.age_ms == 0
         assert any("broker 1" in line for line in words(found))
 
@@ -100,3 +100,21 @@ def test_the_command_prints_events_as_objects(
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert TOPIC in {line["subject"] for line in lines}
     assert {line["kind"] for line in lines} == {"topic"}
+
+
+def test_status_names_a_broker_that_is_away_and_the_controller(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with InProcessCluster(brokers=3) as cluster:
+        cluster.kill(2)
+        until(lambda: [one.state for one in report(cluster).brokers] == ["serving", "away", "serving"])
+        capsys.readouterr()
+        assert main(["status", "--json", "--bootstrap-server", cluster.bootstrap_servers]) == 0
+        status = json.loads(capsys.readouterr().out)
+        away = status["brokers"][1]
+        assert (away["broker_id"], away["alive"], away["state"]) == (2, False, "away")
+        assert away["reason"].startswith("no application runs it")
+        (controller,) = status["controllers"]
+        assert (controller["application"], controller["active"]) == ("sparklog-testing", True)
+        assert main(["status", "--bootstrap-server", cluster.bootstrap_servers]) == 0
+        assert "broker 2, away: no application runs it" in capsys.readouterr().out

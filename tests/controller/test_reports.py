@@ -6,10 +6,11 @@ from sparklog.controller.reports import report_of
 from sparklog.core.controller.cluster_view import view_of
 from sparklog.core.controller.events.cluster_event import ClusterEvent, EventKind
 from sparklog.core.controller.events.event_log import EventLog
+from sparklog.core.controller.state.applications import Application, HostedBroker, KnownBroker
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.state.znodes import ControllerNode
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import ControllerEpoch
+from sparklog.model.ids import BrokerId, ControllerEpoch
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest
 
@@ -57,3 +58,46 @@ def test_the_report_names_the_controller_in_office(view):
 def test_a_candidate_without_the_office_has_no_report():
     refused = report_of(None, NODE, ClusterReportRequest())
     assert refused.error_code is ErrorCode.not_controller
+
+
+def reported(image, broker):
+    view = view_of(image, EventLog(TERM))
+    found = {one.broker_id: one for one in report_of(view, NODE, ClusterReportRequest()).brokers}
+    return found[broker]
+
+
+@pytest.fixture
+def image():
+    image = ClusterImage(BrokerConfig(), TERM, 0)
+    image.known[BrokerId(3)] = KnownBroker("node-4", "shop", "0.1.0", 0)
+    return image
+
+
+def test_a_broker_that_is_away_is_named_with_host_application_and_reason(image):
+    hosted = HostedBroker(BrokerId(3), "no executor", "the master has 0 cores free", 1_000, 4)
+    image.applications = (Application("shop", "driver-1", 9092, brokers=(hosted,)),)
+    found = reported(image, 3)
+    assert (found.host, found.application, found.release) == ("node-4", "shop", "0.1.0")
+    assert (found.state, found.reason) == ("no executor", "the master has 0 cores free")
+    assert (found.since_ms, found.relaunches, found.wish) == (1_000, 4, "serving")
+
+
+def test_a_broker_whose_application_does_not_run_is_away(image):
+    found = reported(image, 3)
+    assert (found.state, found.reason) == ("away", "no application runs it; the last one was shop")
+
+
+def test_a_registration_that_is_gone_outweighs_what_the_application_said_before(image):
+    hosted = HostedBroker(BrokerId(3), "serving")
+    image.applications = (Application("shop", "driver-1", 9092, brokers=(hosted,)),)
+    assert reported(image, 3).state == "away"
+
+
+def test_standbys_are_the_other_applications(image):
+    image.applications = (
+        Application("the-application", "node-1", 9091, web_url="http://node-1:9480/"),
+        Application("standby", "node-2", 9091, release="0.2.0"),
+    )
+    own, standby = report_of(view_of(image, EventLog(TERM)), NODE, ClusterReportRequest()).controllers
+    assert (own.is_active, own.web_url) == (True, "http://node-1:9480/")
+    assert (standby.application, standby.is_active, standby.release) == ("standby", False, "0.2.0")

@@ -6,10 +6,12 @@ has launched what takes longer.
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sparklog.controller.controller_server import ControllerServer
+from sparklog.core.controller.events.cluster_event import NumberedEvent
+from sparklog.core.controller.state.applications import HostedBroker
 from sparklog.core.controller.state.znodes import (
     BROKER_IDS,
     CLUSTER_ID,
@@ -129,8 +131,14 @@ class ControllerCandidate:
                 found.append(str(next(iter(broker.endpoints.values()))))
         return found
 
-    def broker_died(self, broker_id: BrokerId, broker_epoch: BrokerEpoch) -> None:
-        self._server.broker_died(broker_id, broker_epoch)
+    def broker_died(self, broker_id: BrokerId, broker_epoch: BrokerEpoch, cause: str) -> None:
+        self._server.broker_died(broker_id, broker_epoch, cause)
+
+    def events(self) -> tuple[NumberedEvent, ...]:
+        return self._server.events
+
+    def publish(self, brokers: Sequence[HostedBroker]) -> None:
+        self._server.publish(brokers)
 
     def stop(self) -> None:
         self._server.stop()

@@ -5,10 +5,12 @@ commands do not need, and its import overlaps with the start of Spark's JVM.
 """
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
+from sparklog.core.controller.events.cluster_event import NumberedEvent
+from sparklog.core.controller.state.applications import HostedBroker
 from sparklog.model.ids import BrokerEpoch, BrokerId
 from sparklog_runtime.driver_servers.elected_controller import ElectedController
 
@@ -65,8 +67,16 @@ class Controller(Protocol):
         """``host:port`` of every live broker of the cluster."""
         ...
 
-    def broker_died(self, broker_id: BrokerId, broker_epoch: BrokerEpoch) -> None:
+    def broker_died(self, broker_id: BrokerId, broker_epoch: BrokerEpoch, cause: str) -> None:
         """The process of this incarnation has ended: fail over now, before its ZooKeeper session expires."""
+        ...
+
+    def events(self) -> tuple[NumberedEvent, ...]:
+        """The newest events of its term, or of its last one, oldest first; none if it never was in office."""
+        ...
+
+    def publish(self, brokers: Sequence[HostedBroker]) -> None:
+        """Tell the cluster how the brokers of this application are. Comes back at once."""
         ...
 
     def stop(self) -> None: ...

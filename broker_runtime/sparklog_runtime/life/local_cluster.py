@@ -40,6 +40,7 @@ from sparklog_runtime.life.cluster_file import (
     ControllerEntry,
     remove_cluster_file,
 )
+from sparklog_runtime.life.driver_reports import DriverReports
 from sparklog_runtime.life.publisher import Publisher
 from sparklog_runtime.settings.log_files import OutputFiles
 from sparklog_runtime.settings.settings_check import check_settings, is_local, settings_warnings
@@ -119,7 +120,8 @@ class LocalCluster:
         check_ports(self._listeners, self._broker_ports, options.settings, on_one_machine=self._runs_here())
         self._ended = threading.Event()
         self._failure: str | None = None
-        self._publisher = Publisher(self.layout.cluster_file, self._describe)
+        self._reports = DriverReports(self.layout.events_file, lambda: (self._controller, self._supervisor))
+        self._publisher = Publisher(self.layout.cluster_file, self._describe, self._reports.look)
         self._output_files = OutputFiles(self.layout.output_files)
         self._lock: RootLock | None = None
         self._is_accepted = False
@@ -368,7 +370,8 @@ class LocalCluster:
 
     def _launch_brokers(self, connecting: "Background | None") -> None:
         if connecting is not None:
-            self._await_spark(connecting)
+            self._patience.wait(connecting.wait, lambda: "Spark")
+            connecting.raise_failure("Spark did not start")
         self._note("Spark context made")
         context = self.context
         conf = dict(context.getConf().getAll())
@@ -393,10 +396,6 @@ class LocalCluster:
         self._patience.check()
         supervisor.launch(self._plans(supervisor.token, control_port), self._job_launcher(context, conf))
         self._await_brokers(supervisor, conf)
-
-    def _await_spark(self, connecting: "Background") -> None:
-        self._patience.wait(connecting.wait, lambda: "Spark")
-        connecting.raise_failure("Spark did not start")
 
     def _await_brokers(self, supervisor: Supervisor, conf: Mapping[str, str]) -> None:
         if is_local(self._master()):
@@ -546,6 +545,7 @@ class LocalCluster:
             controller = self._controller
         if controller is not None:
             self._attempt("the controller", controller.stop)
+        self._attempt("the last events", self._reports.close)
         if self._zookeeper is not None:
             self._attempt("ZooKeeper", self._zookeeper.stop)
         if self._spark is not None:

@@ -16,9 +16,14 @@ INTERVAL_S: Final = 0.25
 
 
 class Publisher:
-    """Writes what ``describe`` says, from ``start`` to ``stop``; ``announce`` makes it look at once."""
+    """Writes what ``describe`` says, from ``start`` to ``stop``; ``announce`` makes it look at once. With
+    each look it calls ``publish``, too, which tells others.
+    """
 
-    def __init__(self, path: Path, describe: Callable[[], ClusterFile]) -> None:
+    def __init__(
+        self, path: Path, describe: Callable[[], ClusterFile], publish: Callable[[], None] = lambda: None
+    ) -> None:
+        self._tell_others = publish
         self._path = path
         self._describe = describe
         self._announced = threading.Event()
@@ -55,6 +60,7 @@ class Publisher:
                 logger.warning("%s is not current: %s", self._path, error)
 
     def _publish(self) -> None:
+        self._tell_others()
         content = self._describe()
         if content != self._last:
             write_cluster_file(self._path, content)

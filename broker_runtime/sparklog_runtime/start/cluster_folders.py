@@ -54,6 +54,11 @@ class Layout:
         return self.root / "logs"
 
     @property
+    def events_file(self) -> Path:
+        """The events of our controller."""
+        return self.logs / "events.jsonl"
+
+    @property
     def spark_log(self) -> Path:
         """Spark's own log, from its logging library."""
         return self.logs / "spark.log"

@@ -19,7 +19,7 @@ _GET_INFO: Final = (3 << 30) | (64 << 16) | (0xFF << 8) | 11
 _INFO_BYTES: Final = 64
 _INFO_EXIT: Final = 1 << 3
 _EXIT_CODE_OFFSET: Final = 60
-_WAIT_MS: Final = 500
+WAIT_MS: Final = 500
 """A dying process closes its connections a moment before it ends."""
 
 
@@ -34,13 +34,15 @@ class ProcessWatch:
             except OSError:
                 self._fd = -1  # it has ended already, or the kernel is older than 5.3
 
-    def status(self) -> int | None:
-        """As ``subprocess`` has it: an exit code, or a signal's number negated; None if unknown."""
+    def status(self, wait_ms: int = WAIT_MS) -> int | None:
+        """As ``subprocess`` has it: an exit code, or a signal's number negated; None if unknown, or if the
+        process has not ended within ``wait_ms``.
+        """
         if self._fd < 0:
             return None
         poller = select.poll()
         poller.register(self._fd, select.POLLIN)
-        if not poller.poll(_WAIT_MS):
+        if not poller.poll(wait_ms):
             return None
         info = bytearray(_INFO_BYTES)
         struct.pack_into("=Q", info, 0, _INFO_EXIT)
@@ -62,9 +64,16 @@ def end_in_words(status: int | None) -> str:
     """For a message: ``was killed by SIGKILL``."""
     if status is None:
         return "has died"
+    return f"ended with {cause_of_end(status)}" if status >= 0 else f"was killed by {cause_of_end(status)}"
+
+
+def cause_of_end(status: int | None) -> str:
+    """``SIGKILL``, ``exit code 3``; empty if it is unknown."""
+    if status is None:
+        return ""
     if status >= 0:
-        return f"ended with exit code {status}"
+        return f"exit code {status}"
     try:
-        return f"was killed by {signal.Signals(-status).name}"
+        return signal.Signals(-status).name
     except ValueError:
-        return f"was killed by signal {-status}"
+        return f"signal {-status}"

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
+from sparklog.core.controller.state.applications import HostedBroker
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
@@ -32,11 +33,11 @@ from sparklog_runtime.broker_process.control_channel import (
     require_mapping,
     require_str,
 )
-from sparklog_runtime.stop.process_end import ProcessWatch, end_in_words
+from sparklog_runtime.stop.process_end import ProcessWatch, cause_of_end, end_in_words
 from sparklog_runtime.supervision.control_listener import ControlListener
 from sparklog_runtime.supervision.executor_waits import WaitingBroker
 from sparklog_runtime.supervision.id_assignment import IdAssignment
-from sparklog_runtime.supervision.start_history import StartHistory
+from sparklog_runtime.supervision.start_history import CRASH_LOOP_STARTS, StartHistory
 
 if TYPE_CHECKING:
     from sparklog.network.tls.sides import TlsServer
@@ -50,6 +51,14 @@ CANCEL_INTERVAL_S: Final = 0.5
 """How often a stop cancels jobs that have no process yet: Spark may submit one after it was cancelled."""
 
 START_TRIES_MAX: Final = 3
+
+NO_EXECUTOR_S: Final = 10.0
+"""A job that has no process after this long waits for an executor."""
+
+CAUSE_WAIT_MS: Final = 20
+"""How long a death waits for its cause, which follows the end of the connection within a millisecond or so:
+others lead only once it is reported.
+"""
 
 
 class JobLauncher(Protocol):
@@ -109,14 +118,18 @@ class _Slot:
     zookeeper_is_away: bool = False
     """Whether that is the failure of this start."""
     threads: list[threading.Thread] = field(default_factory=list)
+    is_recovering: bool = False
+    """Whether the process said that it is, and has not registered since."""
+    shown: HostedBroker | None = None
+    """What was last said of its broker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupervisorCallbacks:
     """What the supervisor reports. Called on its threads, without its lock."""
 
-    broker_died: Callable[[BrokerId, BrokerEpoch], None]
-    """A registered broker's process ended: broker id, broker epoch."""
+    broker_died: Callable[[BrokerId, BrokerEpoch, str], None]
+    """A registered broker's process ended: broker id, broker epoch, and the cause if the kernel gives it."""
     on_change: Callable[[], None]
     """``processes`` may answer differently now."""
     on_notice: Callable[[str], None] = lambda text: None
@@ -190,6 +203,13 @@ class Supervisor:
                 for slot in self._slots.values()
                 if slot.process is not None and slot.connection is None and slot.job_runs
             ]
+
+    def hosted(self) -> list[HostedBroker]:
+        """How each broker is that has had a process here, by broker id."""
+        with self._changed:
+            slots = [slot for slot in self._slots.values() if slot.process is not None]
+            found = [_hosted(slot, is_stopping=self._stopping) for slot in slots]
+        return sorted(found, key=lambda broker: broker.broker_id)
 
     def wait_registered(self, timeout_s: float) -> bool:
         """Wait until all brokers serve; ends early, with False, at a stop or when one cannot."""
@@ -364,6 +384,7 @@ class Supervisor:
     def _take_over(self, slot: _Slot, connection: ControlConnection, broker_id: int, pid: int) -> None:
         with self._changed:
             slot.connection = connection
+            slot.is_recovering = False
             slot.said_bye = False
             slot.farewell = ""
             if slot.watch is not None:
@@ -387,6 +408,7 @@ class Supervisor:
                 self._on_registered(slot, connection, message)
             case "recovering":
                 text = require_str(message, "text")
+                slot.is_recovering = True
                 if slot.process is not None:
                     self._callbacks.on_notice(f"broker {slot.process.broker_id}: {text}")
             case "failed":
@@ -429,6 +451,7 @@ class Supervisor:
             slot.registered_at = time.monotonic()
             logger.info("broker %d is registered in epoch %d", slot.process.broker_id, slot.process.epoch)
             slot.failure = slot.shown_reason = ""
+            slot.is_recovering = False
             died_at, slot.died_at = slot.died_at, None
             process = slot.process
             self._changed.notify_all()
@@ -461,7 +484,8 @@ class Supervisor:
             farewell, watch, slot.watch = slot.farewell, slot.watch, None
         if process is not None and is_death:
             logger.warning("broker %d, process %d, has died", process.broker_id, process.pid)
-            self._callbacks.broker_died(process.broker_id, process.epoch)
+            cause = cause_of_end(None if watch is None else watch.status(CAUSE_WAIT_MS))
+            self._callbacks.broker_died(process.broker_id, process.epoch, cause)
         how = f"stopped ({farewell})" if farewell else end_in_words(watch.status() if watch else None)
         with self._changed:
             slot.farewell = farewell or f"it {how}"
@@ -478,6 +502,37 @@ class Supervisor:
         if not over:
             logger.warning("the job of slot %d outlives its process; it is cancelled", slot.plan.slot)
             self._cancel(slot, job)
+
+
+def _hosted(slot: _Slot, *, is_stopping: bool) -> HostedBroker:
+    """``since_ms`` stays while the state does."""
+    assert slot.process is not None, slot
+    state = _state(slot, is_stopping=is_stopping)
+    reason = slot.starts.last_reason if state == "crash loop" else slot.farewell or slot.failure
+    shown = slot.shown
+    is_same = shown is not None and shown.state == state
+    slot.shown = HostedBroker(
+        slot.process.broker_id,
+        state,
+        "" if state == "serving" else reason,
+        shown.since_ms if shown is not None and is_same else time.time_ns() // 1_000_000,
+        max(0, slot.job - 1),
+    )
+    return slot.shown
+
+
+def _state(slot: _Slot, *, is_stopping: bool) -> str:
+    """In the words of ``sparklog status``."""
+    if is_stopping:
+        return "stopping"
+    if slot.process is not None and slot.process.is_registered:
+        return "serving"
+    if slot.starts.short >= CRASH_LOOP_STARTS:
+        return "crash loop"
+    if slot.connection is not None:
+        return "recovering" if slot.is_recovering else "starting"
+    has_waited = time.monotonic() - slot.without_process_since >= NO_EXECUTOR_S
+    return "no executor" if slot.job_runs and has_waited else "away"
 
 
 def _try_send(connection: ControlConnection, message: Message) -> None:

@@ -1,8 +1,8 @@
 """The actions of the controller's machine. The shell carries them out in the order given.
 
-``WriteZooKeeper``, ``ReadBrokers``, ``ReadRegistered``, ``ReadEntities`` and ``Reload`` are questions. The
-shell must report the outcome before any other fact. A question is always the last action of a list. A
-``ClusterEvent`` is an action too: the shell numbers it, logs it and shows it to whoever follows.
+``WriteZooKeeper``, ``Reload`` and the actions that begin with ``Read`` are questions. The shell must report
+the outcome before any other fact. A question is always the last action of a list. A ``ClusterEvent`` is an
+action too: the shell numbers it, logs it and shows it to whoever follows.
 """
 
 from collections.abc import Mapping
@@ -50,6 +50,11 @@ class ReadEntities:
     """Read the settings of users, clients and addresses again. Outcome: ``on_entities``."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadApplications:
+    """Read the applications that run, and what they say of their brokers. Outcome: ``on_applications``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +184,7 @@ Action = (
     | ReadBrokers
     | ReadRegistered
     | ReadEntities
+    | ReadApplications
     | Reload
     | Resign
     | Connect

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from sparklog.core.controller.events.cluster_event import NumberedEvent
 from sparklog.core.controller.events.event_log import EventLog
+from sparklog.core.controller.state.applications import Application, KnownBroker
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.model.cluster_facts import Broker
 from sparklog.model.ids import NO_LEADER, BrokerId, ControllerEpoch
@@ -37,6 +38,11 @@ class ClusterView:
     led_by_another: int
     """Partitions that another broker leads than their first replica, but for those being moved."""
     moving: int
+    known: Mapping[BrokerId, KnownBroker]
+    """Every broker that has registered and was not removed."""
+    away: Mapping[BrokerId, tuple[int, int]]
+    """For each of them that is not registered, in how many partitions it is a replica, and in sync."""
+    applications: tuple[Application, ...]
     events: tuple[NumberedEvent, ...]
     """The newest of this term."""
     changes: int
@@ -62,6 +68,13 @@ def view_of(image: ClusterImage, log: EventLog) -> ClusterView:
             )
             for broker, live in sorted(image.brokers.items())
         },
+        known=dict(sorted(image.known.items())),
+        away={
+            broker: (counts.replicas[broker], counts.in_sync[broker])
+            for broker in image.known
+            if broker not in image.brokers
+        },
+        applications=image.applications,
         topics=len(image.topics) - len(image.deletions),
         partitions=counts.partitions,
         leaderless=counts.partitions - led,

@@ -43,10 +43,12 @@ from sparklog.core.controller.pipeline import broker_answers, command_intake
 from sparklog.core.controller.pipeline.broker_events import left_event, registered_event
 from sparklog.core.controller.pipeline.broker_steps import report_leaderless
 from sparklog.core.controller.pipeline.decision_events import Cause, loss_events
+from sparklog.core.controller.pipeline.known_brokers import application_events
 from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.pipeline.step_decisions import next_outcome
 from sparklog.core.controller.pipeline.written_decisions import commit
 from sparklog.core.controller.state.acl_nodes import AclNode
+from sparklog.core.controller.state.applications import Application
 from sparklog.core.controller.state.image import (
     AclsChanged,
     ClusterImage,
@@ -56,7 +58,14 @@ from sparklog.core.controller.state.image import (
 )
 from sparklog.core.controller.state.quota_nodes import ENTITY_DIRECTORIES
 from sparklog.core.controller.state.znodes import BROKER_INCARNATIONS, CONTROLLER_EPOCH
-from sparklog.core.controller.steps import Decision, Elect, FailBrokers, RemoveRegistration, StartBrokers
+from sparklog.core.controller.steps import (
+    Decision,
+    Elect,
+    FailBrokers,
+    NoteBrokers,
+    RemoveRegistration,
+    StartBrokers,
+)
 from sparklog.core.recent_events import EVENT_CHARACTERS_MAX, RecentEvents
 from sparklog.core.security.rules import Pattern
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
@@ -116,6 +125,7 @@ class ControllerMachine:
         self._enter(Phase.SETTLED)
         before, self.work.image = self.image, ClusterImage.of(snapshot, self.config)
         self.image.registered = before.registered
+        self.image.applications = before.applications
         self.image.ended = self._ended_since(before, self._known_to_have_ended(before, ended))
         actions = self._channels_after(before)
         self._keep_what_brokers_said(before)
@@ -125,6 +135,7 @@ class ControllerMachine:
 
     def _start_over(self) -> list[Action]:
         self.work.start_over()
+        self.work.add(NoteBrokers(tuple(sorted(self.image.brokers))))
         return report_leaderless(self.image)
 
     def _channels_after(self, before: ClusterImage) -> list[Action]:
@@ -222,6 +233,15 @@ class ControllerMachine:
         self._enter(Phase.SETTLED)
         self.image.take_entities(nodes)
         return self._continue(now_ms)
+
+    def on_applications(self, applications: tuple[Application, ...], now_ms: int) -> list[Action]:
+        """These applications run now, and say this of their brokers."""
+        self._expect(now_ms, Phase.SETTLED, f"applications {[one.name for one in applications]}")
+        before, self.image.applications = self.image.applications, applications
+        self.image.changes += 1
+        hosted = {hosted.broker_id for one in applications for hosted in one.brokers}
+        self.work.add(NoteBrokers(tuple(sorted(hosted & self.image.brokers.keys()))))
+        return [*application_events(before, applications), *self._continue(now_ms)]
 
     def _is_same(self, live: LiveBroker) -> bool:
         return self.image.is_current(live.broker.id, live.broker.epoch)

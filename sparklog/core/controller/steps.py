@@ -46,6 +46,13 @@ class RemoveRegistration:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteBrokers:
+    """Keep where these brokers run, for the time when they are away."""
+
+    brokers: tuple[BrokerId, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Loss:
     """Acknowledged records of a partition may be lost with a decision; ``words`` say why."""
 
@@ -205,6 +212,7 @@ Step = (
     FailBrokers
     | StartBrokers
     | RemoveRegistration
+    | NoteBrokers
     | Elect
     | ChangeIsrs
     | CreateTopic

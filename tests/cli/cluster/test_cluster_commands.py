@@ -321,7 +321,7 @@ def test_status_shows_brokers_and_health(sparklog: Sparklog, fake: Any) -> None:
     ran = sparklog("status")
     assert ran.status == DONE
     assert ran.out.startswith("cluster fake-cluster at 127.0.0.1:")
-    assert re.search(r"\n +1 +127\.0\.0\.1:\d+ +alive +2 ", ran.out)
+    assert re.search(r"\n +1 +127\.0\.0\.1:\d+ +serving +2 ", ran.out)
     assert "topics: 1, partitions: 3, under-replicated: 1, without a leader: 0" in ran.out
 
 

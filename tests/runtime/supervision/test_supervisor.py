@@ -83,7 +83,7 @@ class Rig:
             ids=FixedIds(tuple(range(1, brokers + 1))),
             ports_of=lambda broker_id: {"PLAINTEXT": self.ports[broker_id - 1]},
             callbacks=SupervisorCallbacks(
-                broker_died=lambda broker_id, epoch: self.deaths.put((broker_id, epoch)),
+                broker_died=lambda broker_id, epoch, cause: self.deaths.put((broker_id, epoch)),
                 on_change=self.changes.release,
                 on_notice=self.notices.put,
             ),

@@ -11,6 +11,7 @@ from typing import Final, Self
 
 from sparklog.cli.command_config import command_config_of
 from sparklog.cli.connect import bootstrap_servers_of, read_cluster_file
+from sparklog.cli.progress import say
 from sparklog.client.calls.bootstrap import Endpoint
 from sparklog.client.cluster_reports import report_of_brokers, report_of_controller
 from sparklog.client.errors import ClusterUnavailable
@@ -19,6 +20,7 @@ from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest
 
 ANSWER_TIMEOUT_MS: Final = 8_000
 """How long brokers may take, if any is silent."""
+CLIENT_ID: Final = "sparklog-cli"
 
 
 class ReportSource:
@@ -29,7 +31,7 @@ class ReportSource:
         servers = bootstrap_servers_of(arguments)
         config = command_config_of(arguments)
         self.cluster: Final = config.client(servers, retry_timeout_ms=ANSWER_TIMEOUT_MS)
-        self._config = config
+        self._arguments = arguments
         self.failure: SparklogError | None = None
 
     def __enter__(self) -> Self:
@@ -54,19 +56,23 @@ class ReportSource:
         return report
 
     def _from_controller(self, request: ClusterReportRequest) -> ClusterReportResponse | None:
-        if self._root is None:
-            return None
-        for endpoint in _controllers(self._root):
-            try:
-                report = report_of_controller(
-                    self._config.connector(), endpoint, request, client_id=self.cluster.client_id
-                )
-            except (OSError, SparklogError) as error:
-                self.failure = SparklogError(f"{self.failure} The controller at {endpoint}: {error}")
-            else:
-                self.failure = None
-                return report
-        return None
+        report = None if self._root is None else report_of_root(self._arguments, self._root, request)
+        if report is not None:
+            self.failure = None
+        return report
+
+
+def report_of_root(
+    arguments: argparse.Namespace, root: Path, request: ClusterReportRequest
+) -> ClusterReportResponse | None:
+    """The report of the controller in office, if it is one of ``cluster.json`` and answers."""
+    connector = command_config_of(arguments).connector()
+    for endpoint in _controllers(root):
+        try:
+            return report_of_controller(connector, endpoint, request, client_id=CLIENT_ID)
+        except (OSError, SparklogError) as error:
+            say(f"warning: the controller at {endpoint} gives no report: {error}")
+    return None
 
 
 def _controllers(root: Path) -> list[Endpoint]:

@@ -5,7 +5,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sparklog.cli.cluster.status.command import LOSSES_TIMEOUT_MS, render_losses
+from sparklog.cli.cluster.status.cluster_status import LOSSES_TIMEOUT_MS
+from sparklog.cli.cluster.status.status_text import render_losses
 from sparklog.cli.command import DONE, UsageError
 from sparklog.cli.connect import wants_json
 from sparklog.cli.logs.topics.column_options import columns_as_json, schema_of, show_columns

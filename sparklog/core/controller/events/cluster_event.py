@@ -56,6 +56,18 @@ class NumberedEvent:
     """Milliseconds since 1970, by the clock of the controller's host."""
     event: ClusterEvent
 
+    def as_json(self) -> dict[str, object]:
+        """As ``sparklog events --json`` prints it."""
+        return {
+            "term": int(self.term),
+            "number": self.number,
+            "time_ms": self.time_ms,
+            "kind": self.event.kind.value,
+            "subject": self.event.subject,
+            "cause": self.event.cause,
+            "words": self.event.words,
+        }
+
 
 def count_of(count: int, noun: str) -> str:
     """``1 partition``, ``34 partitions``."""

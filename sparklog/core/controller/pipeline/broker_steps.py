@@ -19,6 +19,7 @@ from sparklog.core.controller.steps import (
     Decision,
     FailBrokers,
     FinishShutdown,
+    NoteBrokers,
     RemoveRegistration,
     StartBrokers,
 )
@@ -60,6 +61,7 @@ def start_brokers(work: PendingWork, step: StartBrokers) -> list[Action]:
         work.pushes.starting.add(broker)
         work.pushes.brokers_changed = True
         actions += [Connect(live.broker), registered_event(live.broker)]
+    work.add(NoteBrokers(tuple(live.broker.id for live in step.brokers)))
     return actions + report_leaderless(work.image)
 
 

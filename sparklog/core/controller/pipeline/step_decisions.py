@@ -17,6 +17,7 @@ from sparklog.core.controller.pipeline.broker_steps import (
     remove_registration,
     start_brokers,
 )
+from sparklog.core.controller.pipeline.known_brokers import decide_notes
 from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.pipeline.waiting_commands import METADATA_PATIENCE_MS, WaitingCreation
 from sparklog.core.controller.producer_id_blocks import decide_block
@@ -39,6 +40,7 @@ from sparklog.core.controller.steps import (
     FinishDeletion,
     FinishShutdown,
     MoveLeaders,
+    NoteBrokers,
     PurgeTopic,
     Reassign,
     RemoveRegistration,
@@ -85,6 +87,8 @@ def _decide(work: PendingWork, step: Step, now_ms: int) -> list[Action] | Decisi
             return fail_brokers(work, step)
         case StartBrokers():
             return start_brokers(work, step)
+        case NoteBrokers():
+            return decide_notes(work.image, step) or []
         case RemoveRegistration():
             return remove_registration(work, step)
         case FinishShutdown():

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sparklog.core.controller.state.acl_nodes import AclNode
+from sparklog.core.controller.state.applications import Application, KnownBroker
 from sparklog.core.controller.state.candidates import Candidates
 from sparklog.core.controller.state.incarnation import StoredIncarnation
 from sparklog.core.controller.state.leader_choice import Rules
@@ -63,6 +64,8 @@ class ClusterSnapshot:
     producer_block: ProducerIdBlock | None = None
     producer_block_version: int = -1
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    known: Mapping[BrokerId, KnownBroker] = field(default_factory=dict)
+    """Every broker that has registered and was not removed."""
     quotas: Mapping[str, EntityNode] = field(default_factory=dict)
     acls: Mapping[Pattern, AclNode] = field(default_factory=dict)
     """Empty without an authorizer."""
@@ -179,6 +182,14 @@ class TopicDeleted:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokerNoted:
+    """The node of a known broker exists, and holds ``known``."""
+
+    broker: BrokerId
+    known: KnownBroker
+
+
+@dataclass(frozen=True, slots=True)
 class ProducerIdsAllocated:
     block: ProducerIdBlock
     version: int
@@ -196,6 +207,7 @@ Change = (
     | PartitionNodesDeleted
     | TopicDeleted
     | ProducerIdsAllocated
+    | BrokerNoted
 )
 
 
@@ -210,6 +222,10 @@ class ClusterImage:
     brokers: dict[BrokerId, LiveBroker] = field(default_factory=dict)
     registered: frozenset[BrokerId] = frozenset()
     """All brokers that ever registered; read when a request names a broker that is not alive."""
+    known: dict[BrokerId, KnownBroker] = field(default_factory=dict)
+    """Every broker that has registered and was not removed."""
+    applications: tuple[Application, ...] = ()
+    """Those that run now, by name."""
     topics: dict[str, TopicImage] = field(default_factory=dict)
     topic_names: dict[TopicId, str] = field(default_factory=dict)
     deletions: dict[str, Deletion] = field(default_factory=dict)
@@ -253,6 +269,7 @@ class ClusterImage:
             producer_block=snapshot.producer_block,
             producer_block_version=snapshot.producer_block_version,
             broker_configs=dict(snapshot.broker_configs),
+            known=dict(snapshot.known),
             acls=dict(snapshot.acls),
         )
         image.take_entities(snapshot.quotas)
@@ -384,6 +401,8 @@ class ClusterImage:
                 self.deletions.pop(topic)
                 del self.topic_names[self.topics.pop(topic).id]
                 self._forget_logs(topic)
+            case BrokerNoted(broker_id, known):
+                self.known[broker_id] = known
             case ProducerIdsAllocated(block, version):
                 self.producer_block = block
                 self.producer_block_version = version
@@ -415,6 +434,7 @@ class ClusterImage:
     def add_broker(self, live: LiveBroker) -> None:
         self.changes += 1
         self.brokers[live.broker.id] = live
+        self.known.setdefault(live.broker.id, KnownBroker())
         self.ended.pop(live.broker.id, None)
 
     def remove_broker(self, broker: BrokerId) -> None:

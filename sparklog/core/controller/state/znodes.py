@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from sparklog.core.controller.state.applications import APPLICATIONS, KNOWN_BROKERS
 from sparklog.core.controller.state.incarnation import Incarnation, LogId, StoredIncarnation
 from sparklog.core.controller.state.quota_nodes import CLIENT_CONFIGS, IP_CONFIGS, USER_CONFIGS
 from sparklog.model.cluster_facts import Broker, Endpoint, PartitionState, SecurityProtocol, plaintext
@@ -43,6 +44,8 @@ PERSISTENT_PATHS: Final = (
     BROKER_IDS,
     BROKER_INCARNATIONS,
     BROKER_SUSPECTS,
+    KNOWN_BROKERS,
+    APPLICATIONS,
     TOPICS,
     TOPIC_CONFIGS,
     BROKER_CONFIGS,
