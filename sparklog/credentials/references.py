@@ -26,9 +26,38 @@ def read_file(path: str) -> bytes:
         raise ConfigError(f"{path} cannot be read here: {error.strerror}") from None
 
 
+class Resolver:
+    """Resolves texts that are needed at one time: a file of many secrets is read and parsed once."""
+
+    def __init__(self, read: ReadFile = read_file) -> None:
+        """``read`` reads files."""
+        self._read = read
+        self._properties: dict[str, dict[str, str]] = {}
+
+    def resolve(self, text: str) -> str:
+        """``text`` with what its references name; ConfigError says what is missing."""
+        return "".join(part if isinstance(part, str) else self._value_of(part) for part in parts_of(text))
+
+    def _value_of(self, reference: Reference) -> str:
+        if reference.source == "env":
+            return _of_environment(reference)
+        if reference.source == "file":
+            return self._of_properties(reference)
+        return _of_directory(reference, self._read)
+
+    def _of_properties(self, reference: Reference) -> str:
+        place = reference.place
+        if place not in self._properties:
+            self._properties[place] = properties_of_text(_decoded(reference, self._read(place)))
+        values = self._properties[place]
+        if reference.key not in values:
+            raise ConfigError(f"{reference}: {place} has no key {reference.key}; add it, or correct its name")
+        return values[reference.key]
+
+
 def resolve(text: str, read: ReadFile = read_file) -> str:
-    """``text`` with what its references name; ConfigError says what is missing. ``read`` reads files."""
-    return "".join(part if isinstance(part, str) else _value_of(part, read) for part in parts_of(text))
+    """One text, as ``Resolver`` does."""
+    return Resolver(read).resolve(text)
 
 
 def reveal(secret: Secret, read: ReadFile = read_file) -> str:
@@ -43,14 +72,6 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
-def _value_of(reference: Reference, read: ReadFile) -> str:
-    if reference.source == "env":
-        return _of_environment(reference)
-    if reference.source == "file":
-        return _of_properties(reference, read)
-    return _of_directory(reference, read)
-
-
 def _of_environment(reference: Reference) -> str:
     value = os.environ.get(reference.key)
     if value is None:
@@ -59,15 +80,6 @@ def _of_environment(reference: Reference) -> str:
             "correct its name"
         )
     return value
-
-
-def _of_properties(reference: Reference, read: ReadFile) -> str:
-    values = properties_of_text(_decoded(reference, read(reference.place)))
-    if reference.key not in values:
-        raise ConfigError(
-            f"{reference}: {reference.place} has no key {reference.key}; add it, or correct its name"
-        )
-    return values[reference.key]
 
 
 def _of_directory(reference: Reference, read: ReadFile) -> str:

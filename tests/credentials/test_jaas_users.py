@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sparklog.credentials.jaas_users import plain_users, user_and_password
+from sparklog.credentials.references import read_file
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.jaas import PLAIN_MODULE, SCRAM_MODULE
 from sparklog.model.settings.secrets import Secret
@@ -31,6 +32,29 @@ def test_a_whole_string_may_stand_in_a_file_and_is_read_again(tmp_path: Path) ->
     for password in ("one", "two"):
         file.write_text(f'broker={SCRAM_MODULE} required username="b" password="{password}";')
         assert user_and_password(jaas).password == password
+
+
+def test_a_file_of_many_users_is_read_once_and_each_user_alone_is_resolved(tmp_path: Path) -> None:
+    """A login, which a stranger may ask for, must not cost the square of the users."""
+    file = tmp_path / "users.properties"
+    names = [f"u{number}" for number in range(50)]
+    file.write_text("".join(f"{name}=password of {name}\n" for name in names))
+    users = " ".join(f'user_{name}="${{file:{file}:{name}}}"' for name in names)
+    jaas = of(f'{PLAIN_MODULE} required username=b password="${{env:BROKERS_OWN}}" {users};')
+    reads: list[str] = []
+
+    def read(path: str) -> bytes:
+        reads.append(path)
+        return read_file(path)
+
+    assert plain_users(jaas, read) == {name: f"password of {name}" for name in names}
+    assert reads == [str(file)]
+
+
+def test_who_logs_in_needs_no_other_users_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BROKERS_OWN", "secret")
+    jaas = of(f'{PLAIN_MODULE} required username=b password="${{env:BROKERS_OWN}}" user_a="${{env:GONE}}";')
+    assert user_and_password(jaas).password == "secret"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The logins that a listener accepts, made of its settings and of the cluster's users."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final
 
@@ -11,10 +11,10 @@ from sparklog.core.security.login.scram import SCRAM_MECHANISMS, ScramMechanism
 from sparklog.core.security.login.scram_server import ScramServer
 from sparklog.core.security.login.server_login import LoginTerms, NewMechanism
 from sparklog.credentials.jaas_users import plain_users
-from sparklog.model.errors import ConfigError
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.settings.login_settings import ListenerLoginSettings
 from sparklog.model.settings.secrets import Secret
+from sparklog.network.login.present_users import PresentUsers
 from sparklog.network.login.sessions import LoginSessions
 
 logger: Final = logging.getLogger(__name__)
@@ -72,21 +72,10 @@ def _begin(name: str, jaas: Secret | None, users: ScramUsers) -> NewMechanism:
     if name != PLAIN:
         return _begin_scram(SCRAM_MECHANISMS[name], users)
     assert jaas is not None, "a listener with PLAIN names its users"
-    passwords = _present_users(jaas)
+    passwords = PresentUsers(jaas)
     return lambda _: PlainServer(passwords)
 
 
 def _begin_scram(mechanism: ScramMechanism, users: ScramUsers) -> NewMechanism:
     credential_of = partial(users.credential, mechanism)
     return lambda nonce: ScramServer(mechanism, credential_of, nonce)
-
-
-def _present_users(jaas: Secret) -> Callable[[], Mapping[str, str]]:
-    def read() -> Mapping[str, str]:
-        try:
-            return plain_users(jaas)
-        except ConfigError as error:
-            logger.error("nobody can log in by PLAIN: %s", error)
-            return {}
-
-    return read

@@ -11,6 +11,7 @@ from sparklog.model.settings.secrets import Secret
 from sparklog.network.acceptor import Listener
 from sparklog.network.dialing.connection import Connection
 from sparklog.network.dialing.peer_refused import LoginRefused
+from sparklog.network.login import present_users
 from sparklog.network.login.client_login import ClientLogin
 from sparklog.network.login.listener_login import ClusterLogins
 from sparklog.network.reactor import Reactor
@@ -148,6 +149,7 @@ def test_requests_that_wait_for_answers_are_answered_before_the_session_is_renew
 
 
 def test_a_user_who_is_gone_ends_the_connection_at_the_next_login(start, connect_as, monkeypatch):
+    monkeypatch.setattr(present_users, "KEPT_S", 0.0)
     connection = connect_as(start(connections_max_reauth_ms=60_000))
     monkeypatch.setenv("ALICE", "another")
     connection._login_due = 0.0
