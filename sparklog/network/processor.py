@@ -377,9 +377,9 @@ class Processor:
             channel.on_processor_enter(Phase.RESUMABLE)
             self._attend(channel, NOTHING_WATCHED)
 
-    def _end_late_login(self, channel: Channel) -> None:
-        """The time for a login is over."""
-        if channel.is_logging_in:
+    def _end_late_login(self, connection_id: int) -> None:
+        """The time for a login is over. A channel would wait for that with half a stranger's request."""
+        if (channel := self._channels.get(connection_id)) is not None and channel.is_logging_in:
             self._on_refused(channel.client_host, f"listener {channel.listener}: its login takes too long")
             self._close(channel)
 
@@ -395,7 +395,7 @@ class Processor:
     def _welcome(self, channel: Channel) -> None:
         self._channels[channel.connection_id] = channel
         if channel.login is not None:
-            self._due.at(channel.login_due_ms, partial(self._end_late_login, channel))
+            self._due.at(channel.login_due_ms, partial(self._end_late_login, channel.connection_id))
         try:
             self._watch(channel, selectors.EVENT_READ)
         except OSError as error:  # the kernel's limit of watched descriptors

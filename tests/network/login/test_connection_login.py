@@ -1,5 +1,6 @@
 """Logins at a listener, over real sockets: both forms of tokens, late refusals, ends of sessions."""
 
+import gc
 import logging
 import os
 import struct
@@ -16,6 +17,7 @@ from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
 from sparklog.network.login.listener_login import ClusterLogins
 from sparklog.network.reactor import Reactor
+from sparklog.network.streams.inbound import FrameReceiver
 from sparklog.wire.codec import decode_response, encode_request
 from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest
 from sparklog.wire.messages.discovery.metadata import MetadataRequest
@@ -220,6 +222,22 @@ def test_who_takes_too_long_is_closed_and_who_is_in_stays(start, client):
     assert slow.raw.is_closed_by_peer()
     assert silent.raw.is_closed_by_peer()
     assert inside.whoami() == b"User:alice"
+
+
+def test_a_stranger_who_has_gone_leaves_no_memory_until_the_login_would_be_late(start, client):
+    reactor, _ = start(connections_login_timeout_ms=600_000)
+    before = {id(one) for one in gc.get_objects() if isinstance(one, FrameReceiver)}
+    for _ in range(3):
+        one = client(reactor)
+        one.raw.send_raw(struct.pack(">i", 500_000) + b"x" * 400_000)
+        one.raw.close()
+    until(lambda: reactor.connections == 0)
+
+    def are_left():
+        gc.collect()
+        return any(isinstance(one, FrameReceiver) and id(one) not in before for one in gc.get_objects())
+
+    until(lambda: not are_left())
 
 
 def test_a_session_ends_at_its_time_unless_the_user_logs_in_anew(start, client):
