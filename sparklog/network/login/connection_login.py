@@ -87,7 +87,7 @@ class ConnectionLogin:
             self._take_step(exchange)
             return False
         if key == API_VERSIONS_KEY:
-            action = self._login.on_versions(is_served=_is_served(exchange))
+            action = self._login.on_versions(exchange.context.received_ms, is_served=_is_served(exchange))
         else:
             api = APIS.get(key)
             name = f"a request of API {key}" if api is None else api.name

@@ -109,14 +109,14 @@ class ServerLogin:
         """Whether somebody has logged in; it stays so while the user logs in anew."""
         return bool(self.user)
 
-    def on_versions(self, *, is_served: bool) -> Pass | HangUp:
+    def on_versions(self, now_ms: MonotonicMs, *, is_served: bool) -> Pass | HangUp:
         """ApiVersions. One of a version that is not served may be followed by another (KIP-511)."""
         if self.state is LoginState.FIRST:
             if is_served:
                 self.state = LoginState.HANDSHAKE
             return Pass()
         if self.state is LoginState.IN:
-            return Pass()
+            return self.on_request("ApiVersions", now_ms)
         return self._hang_up("it asks for versions of APIs within its login")
 
     def on_request(self, api: str, now_ms: MonotonicMs) -> Pass | HangUp:

@@ -53,22 +53,22 @@ def log_in(
 
 
 def test_versions_a_handshake_and_tokens_lead_in(login: ServerLogin) -> None:
-    assert login.on_versions(is_served=True) == Pass()
+    assert login.on_versions(NOW, is_served=True) == Pass()
     assert not login.is_in
     assert log_in(login) == AnswerToken(b"", False, "User:alice", SESSION_MS)
     assert (login.is_in, login.user, login.mechanism) == (True, "alice", "A")
-    assert login.on_request("Metadata", NOW) == login.on_versions(is_served=True) == Pass()
+    assert login.on_request("Metadata", NOW) == login.on_versions(NOW, is_served=True) == Pass()
 
 
 def test_versions_are_asked_once_but_for_one_that_is_not_served(login: ServerLogin) -> None:
-    assert login.on_versions(is_served=False) == login.on_versions(is_served=True) == Pass()
-    assert login.on_versions(is_served=True) == HangUp("it asks for versions of APIs within its login")
+    assert login.on_versions(NOW, is_served=False) == login.on_versions(NOW, is_served=True) == Pass()
+    assert login.on_versions(NOW, is_served=True) == HangUp("it asks for versions of APIs within its login")
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 3])
 def test_another_request_before_the_login_is_complete_ends_it(login: ServerLogin, steps: int) -> None:
     if steps > 0:
-        login.on_versions(is_served=True)
+        login.on_versions(NOW, is_served=True)
     if steps > 1:
         login.on_handshake("A", "nonce", is_bare=False)
     if steps > 2:
@@ -131,6 +131,13 @@ def test_after_the_end_of_the_session_only_a_new_login_may_come(login: ServerLog
     late = login.on_request("Produce", MonotonicMs(end + SESSION_MS))
     assert isinstance(late, HangUp)
     assert "after the end of its session" in late.why
+
+
+def test_the_end_of_the_session_counts_for_versions_of_apis_too(login: ServerLogin) -> None:
+    log_in(login)
+    end = MonotonicMs(NOW + SESSION_MS)
+    assert login.on_versions(MonotonicMs(end - 1), is_served=True) == Pass()
+    assert isinstance(login.on_versions(end, is_served=True), HangUp)
 
 
 def test_a_session_without_an_end(login: ServerLogin) -> None:
