@@ -71,6 +71,7 @@ class ConnectionLogin:
         self._on_refused = on_refused
         self._login = ServerLogin(settings.terms)
         self._connection_id = 0
+        self._has_ended = False
 
     @property
     def is_in(self) -> bool:
@@ -98,7 +99,11 @@ class ConnectionLogin:
         return False
 
     def close(self) -> None:
-        """The connection has ended."""
+        """The connection has ended; perhaps while a token is worked on elsewhere."""
+        self._has_ended = True
+        self._leave()
+
+    def _leave(self) -> None:
         if self._login.is_in:
             self._settings.sessions.leave((self._login.user, self._login.mechanism), self._connection_id)
 
@@ -156,6 +161,8 @@ class ConnectionLogin:
         settings.sessions.enter((login.user, login.mechanism), self._connection_id, self._disconnect)
         if not settings.is_known(login.user, login.mechanism):
             self._disconnect()  # it was deleted since it was read
+        if self._has_ended:
+            self._leave()  # whoever closed the connection came before it was among the sessions
 
     def _refuse(self, exchange: Exchange, action: Refuse, header: RequestHeader | None) -> None:
         self._on_refused(action.message)

@@ -4,18 +4,21 @@ import gc
 import logging
 import os
 import struct
+import threading
 import time
 
 import pytest
 
-from sparklog.core.security.login.plain import plain_token
+from sparklog.core.security.login.plain import PlainServer, plain_token
 from sparklog.core.security.login.scram import SHA_256, credential_of
 from sparklog.core.security.login.scram_client import ScramClient
+from sparklog.core.security.login.server_login import LoginTerms
 from sparklog.model.errors import ErrorCode
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
 from sparklog.network.login.listener_login import ClusterLogins
+from sparklog.network.login.sessions import LoginSessions
 from sparklog.network.reactor import Reactor
 from sparklog.network.streams.inbound import FrameReceiver
 from sparklog.wire.codec import decode_response, encode_request
@@ -24,7 +27,7 @@ from sparklog.wire.messages.discovery.metadata import MetadataRequest
 from sparklog.wire.messages.security.sasl_authenticate import SaslAuthenticateRequest
 from sparklog.wire.messages.security.sasl_handshake import SaslHandshakeRequest
 from tests.network.frames import frame
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 INVALID = "Authentication failed: Invalid username or password"
 ALICE = plain_token("alice", "wonder")
@@ -238,6 +241,30 @@ def test_a_stranger_who_has_gone_leaves_no_memory_until_the_login_would_be_late(
         return any(isinstance(one, FrameReceiver) and id(one) not in before for one in gc.get_objects())
 
     until(lambda: not are_left())
+
+
+def test_a_login_that_completes_after_its_connection_has_ended_leaves_no_session(start, client):
+    reactor, logins = start(connections_login_timeout_ms=100)
+    settings, has_begun, has_ended = logins.of("SASL_PLAINTEXT"), threading.Event(), threading.Event()
+
+    def slow_users():
+        has_begun.set()
+        has_ended.wait(PATIENCE_S)
+        return {"alice": "wonder"}
+
+    settings.terms = LoginTerms({"PLAIN": lambda _: PlainServer(slow_users)}, {})
+    entered = []
+    settings.sessions.enter = lambda *terms: (
+        entered.append(terms) or LoginSessions.enter(settings.sessions, *terms)
+    )
+    one = client(reactor)
+    one.handshake()
+    one.send(SaslAuthenticateRequest(auth_bytes=ALICE), 2)
+    assert has_begun.wait(PATIENCE_S)
+    assert one.raw.is_closed_by_peer()
+    has_ended.set()
+    until(lambda: entered)
+    until(lambda: not settings.sessions._by_credential)
 
 
 def test_a_session_ends_at_its_time_unless_the_user_logs_in_anew(start, client):
