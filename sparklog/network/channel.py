@@ -109,6 +109,9 @@ class LoginOfChannel(Protocol):
     def admits(self, exchange: Exchange) -> bool:
         """Whether the request goes to its handler; if not, it has been answered."""
 
+    def note_refusal(self, why: str) -> None:
+        """The client is hung up on: a stranger's line in the log, of which there are few."""
+
     def close(self) -> None:
         """The connection has ended."""
 
@@ -395,7 +398,10 @@ class Channel:
         try:
             frame = self.receiver.next_frame()
         except WireError as error:
-            logger.warning("%s is closed: %s", self, error)
+            if self.login is not None and self.is_logging_in:
+                self.login.note_refusal(str(error))
+            else:
+                logger.warning("%s is closed: %s", self, error)
             self.disconnect()
             return None
         if frame is None:

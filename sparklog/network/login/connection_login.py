@@ -87,8 +87,9 @@ class ConnectionLogin:
         if key == SaslHandshakeRequest.API_KEY or key == SaslAuthenticateRequest.API_KEY:
             self._take_step(exchange)
             return False
+        action: Pass | HangUp
         if key == API_VERSIONS_KEY:
-            action = self._login.on_versions(exchange.context.received_ms, is_served=_is_served(exchange))
+            action = self._on_versions(exchange)
         else:
             api = APIS.get(key)
             name = f"a request of API {key}" if api is None else api.name
@@ -98,6 +99,10 @@ class ConnectionLogin:
         self._hang_up(exchange, action)
         return False
 
+    def note_refusal(self, why: str) -> None:
+        """The client is hung up on, for a reason outside of the login."""
+        self._on_refused(why)
+
     def close(self) -> None:
         """The connection has ended; perhaps while a token is worked on elsewhere."""
         self._has_ended = True
@@ -106,6 +111,16 @@ class ConnectionLogin:
     def _leave(self) -> None:
         if self._login.is_in:
             self._settings.sessions.leave((self._login.user, self._login.mechanism), self._connection_id)
+
+    def _on_versions(self, exchange: Exchange) -> Pass | HangUp:
+        is_served = True
+        try:
+            decode_request(exchange.frame)
+        except UnsupportedVersion:
+            is_served = False
+        except WireError as error:
+            return HangUp(f"its request cannot be read: {error}")
+        return self._login.on_versions(exchange.context.received_ms, is_served=is_served)
 
     def _take_step(self, exchange: Exchange) -> None:
         """A request of the login itself."""
@@ -186,13 +201,3 @@ def _encode_token(action: AnswerToken, header: RequestHeader | None) -> Sequence
         return [FRAME_PREFIX.pack(len(action.token)) + action.token]
     response = SaslAuthenticateResponse(auth_bytes=action.token, session_lifetime_ms=action.session_ms)
     return encode_response(response, header.api_version, header.correlation_id)
-
-
-def _is_served(exchange: Exchange) -> bool:
-    try:
-        decode_request(exchange.frame)
-    except UnsupportedVersion:
-        return False
-    except WireError:
-        return True  # its handler closes the connection
-    return True

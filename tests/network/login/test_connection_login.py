@@ -217,6 +217,23 @@ def test_requests_before_the_login_are_small(start, client):
     assert other.raw.call(encode_request(MetadataRequest(topics=[]), 9, 1, "x" * 2_000)[4:]) == b"User:alice"
 
 
+@pytest.mark.parametrize(
+    "nonsense", [struct.pack(">i", 1 << 30), frame(b"\0\x12\0\3\0\0\0\7\xff\xff")], ids=["size", "versions"]
+)
+def test_the_nonsense_of_strangers_is_logged_once_for_an_address_and_counted_then(
+    start, client, caplog, nonsense
+):
+    reactor, _ = start()
+    for _ in range(5):
+        one = client(reactor)
+        one.raw.send_raw(nonsense)
+        assert one.raw.is_closed_by_peer()
+    reactor.stop()
+    first, rest = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert first.startswith("connection from 127.0.0.1 refused: listener SASL_PLAINTEXT, login: ")
+    assert rest.startswith("4 more connections from 127.0.0.1 refused: ")
+
+
 def test_who_takes_too_long_is_closed_and_who_is_in_stays(start, client):
     reactor, _ = start(connections_login_timeout_ms=400)
     inside, slow, silent = client(reactor), client(reactor), client(reactor)
