@@ -1,6 +1,7 @@
 """SCRAM by the RFC's own example, and side against side: who gets in, and what a guesser sees."""
 
 import base64
+import re
 
 import pytest
 
@@ -138,6 +139,25 @@ def test_the_salt_of_an_unknown_user_is_the_same_at_all_brokers() -> None:
         for user in ("bob", "eve")
     }
     assert len(salts) == 8
+
+
+@pytest.mark.parametrize(
+    ("salt", "shape"),
+    [
+        (b"8ikl1v6jomknbwqhiobl2rdtq", rb"[0-9a-z]{22,26}"),
+        (b"\1" * 20, rb"(?s).{20}"),
+        (b"\1" * 64, rb"(?s).{64}"),
+    ],
+    ids=["Kafka", "sparklog", "librdkafka"],
+)
+def test_the_salt_of_an_unknown_user_looks_as_those_of_most_known_ones(salt: bytes, shape: bytes) -> None:
+    users = ScramUsers(b"of the cluster")
+    known = ScramCredential(salt, b"", b"", 4_096)
+    other = ScramCredential(b"\2" * 30, b"", b"", 4_096)
+    users.replace_all({name: {SHA_256.name: known} for name in "ab"} | {"c": {SHA_256.name: other}})
+    salts = {users.credential(SHA_256, f"unknown {number}").salt for number in range(200)}
+    assert len(salts) == 200
+    assert all(re.fullmatch(shape, one) for one in salts)
 
 
 def test_users_that_are_gone_are_listed() -> None:
