@@ -14,6 +14,7 @@ from sparklog.core.security.login.scram_client import ScramClient, ServerRefused
 from sparklog.credentials.jaas_users import UserAndPassword, user_and_password
 from sparklog.model.errors import ErrorCode
 from sparklog.model.settings.login_settings import ClientLoginSettings
+from sparklog.model.settings.secrets import STARS
 from sparklog.network.dialing.peer_refused import LoginRefused
 from sparklog.wire.codec import Message
 from sparklog.wire.messages.security.sasl_authenticate import (
@@ -27,6 +28,7 @@ AUTHENTICATE_VERSION: Final = 2
 """Kafka's brokers have it since 2.5."""
 
 _NONCE_BYTES: Final = 24
+_SHOWN_MAX: Final = 300
 
 Ask = Callable[[Message, int], Any]
 """Sends a request in a version, and waits for its response."""
@@ -37,6 +39,9 @@ class _Salted(NamedTuple):
     salt: bytes
     iterations: int
     result: bytes
+
+    def __repr__(self) -> str:
+        return f"_Salted({STARS})"
 
 
 class ClientLogin:
@@ -60,7 +65,8 @@ class ClientLogin:
         )
         self._check_handshake(handshake)
         if self._mechanism == PLAIN:
-            return self._send(ask, plain_token(user.user, user.password)).session_lifetime_ms
+            token = plain_token(user.user, user.password)
+            return self._send(ask, token, user).session_lifetime_ms
         return self._log_in_by_scram(ask, SCRAM_MECHANISMS[self._mechanism], user)
 
     def _log_in_by_scram(self, ask: Ask, mechanism: ScramMechanism, user: UserAndPassword) -> int:
@@ -68,9 +74,9 @@ class ClientLogin:
             return self._salted_password(mechanism, user.password, salt, iterations)
 
         client = ScramClient(mechanism, user.user, salted, secrets.token_urlsafe(_NONCE_BYTES))
-        first = self._send(ask, client.first())
+        first = self._send(ask, client.first(), user)
         try:
-            final = self._send(ask, client.final(bytes(first.auth_bytes)))
+            final = self._send(ask, client.final(bytes(first.auth_bytes)), user)
             client.check(bytes(final.auth_bytes))
         except ServerRefused as error:
             raise LoginRefused(f"the login by {mechanism.name} ends: {error}") from None
@@ -89,16 +95,22 @@ class ClientLogin:
         if response.error_code is ErrorCode.illegal_sasl_state:
             raise LoginRefused("nobody logs in at this port: set security.protocol=SSL, or PLAINTEXT")
         if response.error_code is not ErrorCode.none:
-            there_are = ", ".join(response.mechanisms) or "none"
+            there_are = _shown(", ".join(response.mechanisms[:_SHOWN_MAX])) or "none"
             raise LoginRefused(
                 f"it does not take the mechanism {self._mechanism}; there are {there_are}: set sasl.mechanism"
             )
 
-    @staticmethod
-    def _send(ask: Ask, token: bytes) -> SaslAuthenticateResponse:
+    def _send(self, ask: Ask, token: bytes, user: UserAndPassword) -> SaslAuthenticateResponse:
         response: SaslAuthenticateResponse = ask(
             SaslAuthenticateRequest(auth_bytes=token), AUTHENTICATE_VERSION
         )
         if response.error_code is not ErrorCode.none:
-            raise LoginRefused(f"the login is refused: {response.error_message or response.error_code.name}")
+            message = _shown(response.error_message or response.error_code.name)
+            raise LoginRefused(f"the login is refused: {message} (user {user.user!r}, {self._mechanism})")
         return response
+
+
+def _shown(text: str) -> str:
+    """A text of a peer that has not proven anything yet, for an error: short, and on one line."""
+    text = text[:_SHOWN_MAX]
+    return text if text.isprintable() else repr(text)

@@ -3,7 +3,7 @@
 import pytest
 
 from sparklog.core.security.login.scram import SHA_256, credential_of
-from sparklog.model.errors import ConfigError
+from sparklog.model.errors import ConfigError, ErrorCode
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.settings.jaas import PLAIN_MODULE, SCRAM_MODULE
 from sparklog.model.settings.login_settings import ClientLoginSettings
@@ -17,6 +17,8 @@ from sparklog.network.login.listener_login import ClusterLogins
 from sparklog.network.reactor import Reactor
 from sparklog.wire.codec import decode_request, encode_response
 from sparklog.wire.messages.discovery.metadata import MetadataRequest, MetadataResponse
+from sparklog.wire.messages.security.sasl_authenticate import SaslAuthenticateResponse
+from sparklog.wire.messages.security.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
 SALT = b"0123456789abcdef0123"
 
@@ -88,7 +90,11 @@ def test_a_connection_is_logged_in_when_it_is_open(start, connect_as, mechanism)
 @pytest.mark.parametrize(
     ("mechanism", "why"),
     [
-        ("PLAIN", "the login is refused: Authentication failed: Invalid username or password"),
+        (
+            "PLAIN",
+            "the login is refused: Authentication failed: Invalid username or password "
+            r"\(user 'alice', PLAIN\)",
+        ),
         ("SCRAM-SHA-256", "due to invalid credentials with SASL mechanism SCRAM-SHA-256"),
         ("SCRAM-SHA-512", "does not take the mechanism SCRAM-SHA-512; there are PLAIN, SCRAM-SHA-256"),
     ],
@@ -104,6 +110,25 @@ def test_a_salted_password_is_paid_for_once(start, connect_as, monkeypatch):
     monkeypatch.setattr(type(SHA_256), "salted", lambda *terms: salted.append(terms) or salt_once(*terms))
     assert [whoami(connect_as(reactor, login=login)) for _ in range(3)] == ["User:alice"] * 3
     assert len(salted) == 1
+
+
+def test_a_salted_password_is_not_shown(start, connect_as):
+    login = login_of("SCRAM-SHA-256")
+    connect_as(start(), login=login)
+    assert repr(login._salted) == "_Salted(********)"
+
+
+def test_what_a_hostile_broker_says_of_a_login_is_short_and_one_line():
+    def ask(message, version):
+        if isinstance(message, SaslHandshakeRequest):
+            return SaslHandshakeResponse()
+        error = ErrorCode.sasl_authentication_failed
+        return SaslAuthenticateResponse(error_code=error, error_message="x\nERROR all is lost" * 1_000)
+
+    with pytest.raises(LoginRefused) as refused:
+        login_of().log_in(ask)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 500
 
 
 def test_a_login_without_user_and_password_does_not_begin():
