@@ -128,7 +128,7 @@ def test_the_controller_asks_brokers_to_log_in(tmp_path, as_user):
             assert broker.call(command, version=7, timeout_ms=10_000).topics == []
         with connector_of({}).open(**address) as stranger:
             stranger.call(ApiVersionsRequest(), version=3, timeout_ms=10_000)
-            with pytest.raises(ConnectionError):
+            with pytest.raises(ConnectionError, match="if clients log in at this port, set security"):
                 stranger.call(command, version=7, timeout_ms=10_000)
 
 

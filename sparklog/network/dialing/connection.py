@@ -45,6 +45,9 @@ ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
 TLS_REMEDY: Final = "security.protocol=SSL"
 """What a client in the clear is to set at a port with TLS."""
 
+LOGIN_REMEDY: Final = "security.protocol=SASL_SSL, or SASL_PLAINTEXT"
+"""What a client without a login is to set at a port where clients log in."""
+
 _CORRELATION_ID: Final = struct.Struct(">i")
 _CORRELATION_IDS: Final = 1 << 31
 
@@ -369,11 +372,13 @@ class Connection:
             self._hand_out(frame)
 
     def _hint(self) -> str:
-        """The likely reason if the peer has answered nothing at all."""
-        is_first = bool(self._awaited) and self._awaited[0].correlation_id == 0
-        if not is_first or not isinstance(self._stream, PlainStream):
-            return ""
-        return f" before its first answer (if this is a port with TLS, set {TLS_REMEDY})"
+        """The likely reason if the peer has answered nothing, or no more than the versions it serves."""
+        number = self._awaited[0].correlation_id if self._awaited else None
+        if number == 0 and isinstance(self._stream, PlainStream):
+            return f" before its first answer (if this is a port with TLS, set {TLS_REMEDY})"
+        if number == 1 and self._login is None:
+            return f" before its second answer (if clients log in at this port, set {LOGIN_REMEDY})"
+        return ""
 
     def _hand_out(self, frame: memoryview) -> None:
         if len(frame) < _CORRELATION_ID.size:
