@@ -380,7 +380,7 @@ class Processor:
     def _end_late_login(self, connection_id: int) -> None:
         """The time for a login is over. A channel would wait for that with half a stranger's request."""
         if (channel := self._channels.get(connection_id)) is not None and channel.is_logging_in:
-            self._on_refused(channel.client_host, f"listener {channel.listener}: its login takes too long")
+            self._on_refused(channel.client_host, f"listener {channel.listener}, login: it takes too long")
             self._close(channel)
 
     def _close_idle(self, now_ms: MonotonicMs) -> None:

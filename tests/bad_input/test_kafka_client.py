@@ -375,9 +375,9 @@ NO_REQUESTS = [
         "nothing: clients ask for versions first",
     ),
     (
-        "a request that brokers do not serve: a change of passwords",
-        framed(header(51, 0)),
-        "API key 51",
+        "a request that brokers do not serve: a change of features",
+        framed(header(57, 0)),
+        "API key 57",
         "nothing: clients ask for versions first",
     ),
 ]
