@@ -26,7 +26,12 @@ from sparklog.core.controller.actions import PushAnswer
 from sparklog.core.controller.commands.controller_command import Command
 from sparklog.core.controller.events.cluster_event import NumberedEvent
 from sparklog.core.controller.state.applications import HostedBroker
-from sparklog.core.controller.state.znodes import CONTROLLER, ControllerNode, decode_controller
+from sparklog.core.controller.state.znodes import (
+    CONFIG_CHANGES,
+    CONTROLLER,
+    ControllerNode,
+    decode_controller,
+)
 from sparklog.core.security.rule_nodes import CHANGES
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicId
 from sparklog.model.settings.config import BrokerConfig
@@ -154,6 +159,7 @@ class ControllerServer:
         self._follow_users()
         if self._access_control is not None:
             self._follow_rules(self._access_control)
+        self._start_purge()
         self._reactor.start()
         self._timer = ThreadTimer("controller-timer")
         self._candidate = Candidate(
@@ -241,6 +247,13 @@ class ControllerServer:
             self.metrics_port = server.port
             self._closing.callback(server.close)
 
+    def _start_purge(self) -> None:
+        """Delete old notifications: of users and quotas always, of rules where there are some."""
+        of_rules = () if self._access_control is None else CHANGES.values()
+        directories = (CONFIG_CHANGES, *of_rules)
+        purge = NotificationPurge(self._zookeeper, directories, self._clock, lambda: self.is_active)
+        self._channel_threads.start("old-notifications", purge.loop)
+
     def _follow_rules(self, access: AccessControl) -> None:
         """Read the access rules, and go on reading what changes. Raises ConfigError if the controller may do
         nothing by them.
@@ -253,8 +266,6 @@ class ControllerServer:
         watch.read_all()
         access.check_own_right(own_principal(self._config), "the controller")
         self._channel_threads.start("access-rules", watch.loop)
-        purge = NotificationPurge(self._zookeeper, CHANGES.values(), self._clock, lambda: self.is_active)
-        self._channel_threads.start("old-notifications", purge.loop)
 
     # ------------------------------------------------------------------------- between the threads
 
