@@ -124,9 +124,10 @@ class Connection:
         self.now_ms = MonotonicMs(self.now_ms + self.dice.choice((1, SESSION_MS - 1, SESSION_MS)))
 
     def _versions(self) -> None:
-        before = self.login.state
-        answer = self.login.on_versions(is_served=self.dice.random() < 0.7)
-        assert isinstance(answer, Pass) == (before in (LoginState.FIRST, LoginState.IN)), before
+        before, may_pass = self.login.state, self.now_ms < self.ends_ms
+        answer = self.login.on_versions(self.now_ms, is_served=self.dice.random() < 0.7)
+        is_due = before is LoginState.FIRST or (before is LoginState.IN and may_pass)
+        assert isinstance(answer, Pass) == is_due, before
 
     def _request(self) -> None:
         may_pass = self.login.state is LoginState.IN and self.now_ms < self.ends_ms
