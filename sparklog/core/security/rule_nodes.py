@@ -16,6 +16,7 @@ Each change leaves a notification, a sequential node that names the pattern:
 """
 
 import json
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -56,9 +57,20 @@ RULE_PATHS: Final = (
 
 VERSION: Final = 1
 
+NAME_LENGTH_MAX: Final = 1_000
+"""Characters of a resource's name, which is a step of a path in ZooKeeper."""
+
+_UNFIT: Final = re.compile("[/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]")
+"""Characters that no step of a path in ZooKeeper may have."""
+
 
 class UnreadableRules(SparklogError):  # noqa: N818 (says what is the case)
     """A node has no rules that can be decoded; the message names it."""
+
+
+def fits_a_path(name: str) -> bool:
+    """Whether rules about a resource of this name can have a node."""
+    return 0 < len(name) <= NAME_LENGTH_MAX and name not in (".", "..") and _UNFIT.search(name) is None
 
 
 def rules_path(pattern: Pattern) -> str:
@@ -127,16 +139,18 @@ def decode_change(kind: PatternType, path: str, data: bytes) -> Pattern:
             resource, colon, name = data.decode().partition(":")
             if not colon:
                 raise ValueError("no colon")
-            return Pattern(_CHANGED_RESOURCES[_snake(resource)], name)
+            return Pattern(_CHANGED_RESOURCES[_snake(resource)], _fit(name))
         document = _json(path, data)
-        resource, name = document["resourceType"], document["name"]
-        if not isinstance(name, str):
-            raise TypeError("the name is no text")
-        return Pattern(
-            _CHANGED_RESOURCES[_snake(resource)], name, _CHANGED_KINDS[document["patternType"].lower()]
-        )
+        kind = _CHANGED_KINDS[document["patternType"].lower()]
+        return Pattern(_CHANGED_RESOURCES[_snake(document["resourceType"])], _fit(document["name"]), kind)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UnreadableRules(f"{path} names no pattern ({error!r}): {_shown(data)}") from None
+
+
+def _fit(name: object) -> str:
+    if not isinstance(name, str) or not fits_a_path(name):
+        raise ValueError(f"{str(name)[:60]!r} is no name of a resource")
+    return name
 
 
 def _snake(resource: str) -> str:

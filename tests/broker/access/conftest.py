@@ -38,6 +38,8 @@ SETTINGS = {
     "authorizer.class.name": AUTHORIZER,
     "super.users": "User:ANONYMOUS",
     "auto.create.topics.enable": "true",
+    "listeners": "PLAINTEXT://:0,OUTSIDE://:0",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OUTSIDE:PLAINTEXT",
 }
 WAIT_S = 20
 
@@ -117,19 +119,25 @@ class Servers:
         found = self.ask(APIS[10], request, 4, "User:ANONYMOUS").coordinators
         return all(one.error_code is ErrorCode.none for one in found)
 
-    def ask(self, api: Api, request, version: int, principal: str):
+    def ask(self, api: Api, request, version: int, principal: str, *, listener: str = "PLAINTEXT"):
         """The response to ``principal``; CLOSED if there is none."""
         frame = encode_request(request, version, 7, "matrix")[FRAME_PREFIX.size :]
+        reply = self.reply_to(api, frame, principal, listener=listener)
+        if reply is CLOSED:
+            return CLOSED
+        return decode_response(api.key, version, reply[FRAME_PREFIX.size :])[1]
+
+    def reply_to(self, api: Api, frame: bytes, principal: str, *, listener: str = "PLAINTEXT"):
+        """The same in bytes."""
         path = _Path()
         at_controller = api.listeners == frozenset({ListenerKind.controller})
-        listener = "CONTROLLER" if at_controller else "PLAINTEXT"
+        if at_controller:
+            listener = "CONTROLLER"
         context = RequestContext(1, "127.0.0.1", listener, MonotonicMs(0), principal)
         exchange = Exchange(memoryview(bytearray(frame)), context, path)
         (self.controller if at_controller else self.dispatcher)(exchange)
-        assert path.answered.wait(WAIT_S), (api.name, version, principal)
-        if path.reply is CLOSED:
-            return CLOSED
-        return decode_response(api.key, version, path.reply[FRAME_PREFIX.size :])[1]
+        assert path.answered.wait(WAIT_S), (api.name, principal)
+        return path.reply
 
 
 @pytest.fixture(scope="package")

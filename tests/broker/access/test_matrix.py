@@ -39,7 +39,7 @@ def _suffices(one: Right, wanted: Right) -> bool:
     )
 
 
-def _rights_in(api: Api, case: Condition) -> list[Right]:
+def rights_in(api: Api, case: Condition) -> list[Right]:
     """The rights of a request in which ``case`` occurs."""
     exclusive = [
         {Condition.of_consumers, Condition.of_replicas},
@@ -81,7 +81,7 @@ def test_each_right_of_each_row_has_its_place() -> None:
     }
 
 
-def _denials(response) -> list[ErrorCode]:
+def denials_in(response) -> list[ErrorCode]:
     if response is CLOSED:
         return []
     return [error for error in errors_in(response) if error in DENIALS]
@@ -91,14 +91,14 @@ def _denials(response) -> list[ErrorCode]:
 def test_who_lacks_one_right_is_denied_and_who_has_all_is_not(servers, api, right, version) -> None:
     sample = SAMPLES[api.name, right.condition]
     topic_id = servers.topic_id()
-    needed = _rights_in(api, right.condition)
+    needed = rights_in(api, right.condition)
     others = [one for one in needed if not _suffices(one, right)]
     servers.grant(ALICE, others)
     denied = servers.ask(api, sample.make(topic_id), version, ALICE)
     if right.condition not in NOT_TOLD and api.name != "ListGroups":
         told = TOLD_OTHERWISE.get((api.name, right.condition), ERRORS[right.refusal.resource])
-        assert told in _denials(denied), denied
+        assert told in denials_in(denied), denied
     for alternative in right.alternatives:
         servers.grant(ALICE, [*(one for one in needed if one is not right), alternative])
         allowed = servers.ask(api, sample.make(servers.topic_id()), version, ALICE)
-        assert _denials(allowed) == [], (alternative, allowed)
+        assert denials_in(allowed) == [], (alternative, allowed)

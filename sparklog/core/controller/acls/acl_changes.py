@@ -4,7 +4,6 @@ The rules of a pattern are one node. It is written over the version that was rea
 may write there too. Kafka's notification of each change stands in the same write.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -23,22 +22,23 @@ from sparklog.core.controller.state.image import AclsChanged, Change, ClusterIma
 from sparklog.core.controller.state.write_size import WRITE_BYTES_MAX, bytes_of
 from sparklog.core.controller.steps import ApplyAcls, Decision
 from sparklog.core.security.acl import ResourceType
-from sparklog.core.security.rule_nodes import change_path, encode_change, encode_rules, rules_path
+from sparklog.core.security.rule_nodes import (
+    NAME_LENGTH_MAX,
+    change_path,
+    encode_change,
+    encode_rules,
+    fits_a_path,
+    rules_path,
+)
 from sparklog.core.security.rules import CLUSTER_NAME, Pattern, PatternType, Rule, Rules
 from sparklog.model.errors import ErrorCode
 from sparklog.model.zookeeper import Create, Delete, Operation, SetData
-
-NAME_LENGTH_MAX: Final = 1_000
-"""Characters of a resource's name, which is a step of a path in ZooKeeper."""
 
 PRINCIPAL_BYTES_MAX: Final = 1_024
 """The longest principal that a connection has."""
 
 NODE_BYTES_MAX: Final = 500_000
 """The rules of one pattern."""
-
-_UNFIT: Final = re.compile("[/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]")
-"""Characters that no step of a path in ZooKeeper may have."""
 
 _NO_ROOM: Final = "the rules of this request are too large for one write: send them in several requests"
 
@@ -126,7 +126,7 @@ def _problem_of_name(pattern: Pattern) -> str | None:
         name != CLUSTER_NAME or pattern.kind is not PatternType.literal
     ):
         return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
-    if name in (".", "..") or _UNFIT.search(name) is not None or len(name) > NAME_LENGTH_MAX:
+    if not fits_a_path(name):
         return (
             f"resource name {name[:60]!r} cannot be a node of ZooKeeper: it may have no slash and no control "
             f"character, is neither . nor .., and has at most {NAME_LENGTH_MAX} characters"
