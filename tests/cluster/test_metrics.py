@@ -69,6 +69,24 @@ def test_the_page_lists_exactly_the_metrics_of_brokers_and_controllers(tmp_path)
     assert len(told) > 30, "a scrape without metrics agrees with every page"
 
 
+def test_a_broker_says_how_long_it_has_been_cut_off_from_zookeeper() -> None:
+    with with_metrics(1) as cluster:
+
+        def away_ms() -> float:
+            (line,) = [
+                line
+                for line in scrape(cluster.brokers[1]).splitlines()
+                if line.startswith("sparklog_broker_zookeeper_away_milliseconds")
+            ]
+            return float(line.split()[-1])
+
+        assert away_ms() == 0
+        cluster.brokers[1].zookeeper.lose_connection()
+        until(lambda: away_ms() > 0, "the absence")
+        cluster.brokers[1].zookeeper.restore_connection()
+        until(lambda: away_ms() == 0, "the return")
+
+
 def test_an_unclean_election_is_counted_and_its_partition_is_offline_before_it() -> None:
     with with_metrics(2, settings={"unclean.leader.election.enable": "true"}) as cluster:
         cluster.create_topic("t")

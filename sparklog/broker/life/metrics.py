@@ -62,6 +62,14 @@ def broker_metrics(replicas: PartitionTable, log_dirs: LogDirs, proposals: IsrPr
     ]
 
 
+def zookeeper_metric(away_ms: int) -> Metric:
+    return gauge(
+        "sparklog_broker_zookeeper_away_milliseconds",
+        "How long ZooKeeper has not been reached: access rules and users are as old.",
+        away_ms,
+    )
+
+
 def disk_metrics(log_dirs: LogDirs, free_spaces: FreeSpaces) -> list[Metric]:
     rooms = [free_spaces.room(directory) for directory in log_dirs.contents()]
     known = [room for room in rooms if room is not None]

@@ -17,7 +17,12 @@ from sparklog.broker.life.body import CONTROLLER_CALLS_MAX, BodyPorts, BrokerBod
 from sparklog.broker.life.cleaner_threads import CleanerThreads
 from sparklog.broker.life.connection_limits import ConfiguredLimits
 from sparklog.broker.life.housekeeping import Housekeeping
-from sparklog.broker.life.metrics import broker_metrics, conversion_metrics, disk_metrics
+from sparklog.broker.life.metrics import (
+    broker_metrics,
+    conversion_metrics,
+    disk_metrics,
+    zookeeper_metric,
+)
 from sparklog.broker.life.open_directories import Host
 from sparklog.broker.life.options import BrokerOptions
 from sparklog.broker.life.remote_metrics import remote_metrics
@@ -32,6 +37,7 @@ from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch
 from sparklog.model.loops import Call, CallBroker
 from sparklog.model.metric import Metric
 from sparklog.model.settings.access_settings import AUTHORIZER
+from sparklog.model.zookeeper import SessionEvent
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
 from sparklog.network.dialing.peer_connections import PeerConnections
@@ -106,6 +112,8 @@ class ProcessPorts:
         self._store: StoreThreads | None = None
         self._reactor: Reactor | None = None
         self._certificate_metrics: Callable[[], list[Metric]] = list
+        self._away_since_ms: int | None = None
+        """Since when ZooKeeper has not been reached; None while it is."""
         self._chores: list[Callable[[], None]] = []
         """What ends each chore that has begun; the last one ends first."""
 
@@ -126,7 +134,18 @@ class ProcessPorts:
     # Start
 
     def connect(self) -> None:
+        self.zookeeper.on_session(self._note_session)
         self.zookeeper.start(self._config.get_int("zookeeper.connection.timeout.ms"))
+
+    def _note_session(self, event: SessionEvent) -> None:
+        if event == "connected":
+            self._away_since_ms = None
+        elif self._away_since_ms is None:
+            self._away_since_ms = self._clock.monotonic_ms()
+
+    def _away_ms(self) -> int:
+        since_ms = self._away_since_ms
+        return 0 if since_ms is None else self._clock.monotonic_ms() - since_ms
 
     def body_ports(self, cluster_id: str) -> BodyPorts:
         link, broker_id = self._link, self._options.broker_id
@@ -254,6 +273,7 @@ class ProcessPorts:
         server = serve_metrics(
             lambda: (
                 *broker_metrics(body.replicas, body.context.log_dirs, body.replication.proposals),
+                zookeeper_metric(self._away_ms()),
                 *disk_metrics(body.context.log_dirs, body.parts.free_spaces),
                 *coordinator_metrics(body.coordinators),
                 *connection_metrics(reactor),
