@@ -123,7 +123,9 @@ class ControllerHandlers:
             response = api.to_response(result, self._config)
             respond(response if finish is None else finish(response))
 
-        self._submit(Command(api.to_request(body, self._new_topic_id), requester), answer)
+        header, asked = request.header, api.to_request(body, self._new_topic_id)
+        is_strict = header.api_version >= api.strict_from
+        self._submit(Command(asked, requester, header.client_id or "", is_strict), answer)
 
     def _reported(self, request: Request, requester: Requester) -> Message:
         verdict = self._judge(request, requester)

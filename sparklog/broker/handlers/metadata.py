@@ -127,6 +127,17 @@ def _asked(
     return _unknown(name, NO_TOPIC_ID, ErrorCode.unknown_topic_or_partition)
 
 
+TRIED_AGAIN: Final = frozenset(
+    {
+        ErrorCode.none,
+        ErrorCode.topic_already_exists,
+        ErrorCode.request_timed_out,
+        ErrorCode.throttling_quota_exceeded,
+    }
+)
+"""Outcomes of a creation after which a client asks for the topic again; all clients do on one error code."""
+
+
 def _create(call: Call, name: str) -> ErrorCode:
     """Create the topic in the name of the client that asked for it.
 
@@ -143,9 +154,7 @@ def _create(call: Call, name: str) -> ErrorCode:
         logger.info("topic %s could not be created automatically: %s", name, problem)
         return ErrorCode.leader_not_available
     error = ErrorCode(response.topics[0].error_code)
-    if error in (ErrorCode.none, ErrorCode.topic_already_exists, ErrorCode.request_timed_out):
-        return ErrorCode.leader_not_available
-    return error
+    return ErrorCode.leader_not_available if error in TRIED_AGAIN else error
 
 
 def _unknown(name: str | None, topic_id: TopicId, error: ErrorCode) -> MetadataResponseTopic:

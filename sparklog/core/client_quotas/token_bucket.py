@@ -36,11 +36,11 @@ class TokenBucket:
         return min(burst, self._tokens + rate * (now_ms - self._as_of_ms) / 1_000)
 
     def delay_ms(self, rate: float, now_ms: MonotonicMs) -> int:
-        """How long until the debt is paid; 0 without one."""
+        """How long until the debt is paid; 0 without one. A rate of 0 allows nothing."""
+        if rate <= 0:
+            return DELAY_MAX_MS
         debt = -self.left(rate, now_ms)
-        if debt <= 0:
-            return 0
-        return min(round(debt / rate * 1_000), DELAY_MAX_MS) if rate > 0 else DELAY_MAX_MS
+        return min(round(debt / rate * 1_000), DELAY_MAX_MS) if debt > 0 else 0
 
     def _burst(self, rate: float) -> float:
         return rate * self.windows.measured_ms / 1_000

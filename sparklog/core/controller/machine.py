@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
+from sparklog.core.client_quotas.sampled_rate import Windows
 from sparklog.core.controller.actions import (
     Action,
     Connect,
@@ -47,6 +48,7 @@ from sparklog.core.controller.pipeline.known_brokers import application_events
 from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.pipeline.step_decisions import next_outcome
 from sparklog.core.controller.pipeline.written_decisions import commit
+from sparklog.core.controller.quotas.mutations import Mutations
 from sparklog.core.controller.state.acl_nodes import AclNode
 from sparklog.core.controller.state.applications import Application
 from sparklog.core.controller.state.image import (
@@ -97,7 +99,9 @@ class ControllerMachine:
 
     def __post_init__(self) -> None:
         nothing = ClusterImage(self.config, ControllerEpoch(-1), -1)
-        self.work = PendingWork(nothing, self.events)
+        seconds = self.config.get_int("controller.quota.window.size.seconds")
+        windows = Windows(self.config.get_int("controller.quota.window.num"), seconds * 1_000)
+        self.work = PendingWork(nothing, self.events, mutations=Mutations(windows))
 
     @property
     def image(self) -> ClusterImage:
@@ -266,7 +270,7 @@ class ControllerMachine:
         self._expect(now_ms, Phase.SETTLED, f"command {command} of {given.requester}: {given.request}")
         if isinstance(given.request, ControlledShutdown):
             self._note_cause(f"{_names([given.request.broker])} is stopping", now_ms)
-        actions = command_intake.take_command(self.work, command, given.request, now_ms)
+        actions = command_intake.take_command(self.work, command, given, now_ms)
         for action in actions:
             if isinstance(action, ReadRegistered | ReadEntities):
                 self._enter(_PHASES_OF_READING[type(action)])

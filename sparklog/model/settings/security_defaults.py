@@ -116,8 +116,6 @@ STORED_PASSWORDS: Final = _defaults(
 LIMITS: Final = _defaults(
     """
         client.quota.callback.class=
-        controller.quota.window.num=11
-        controller.quota.window.size.seconds=1
         max.connection.creation.rate=2147483647
     """
 )

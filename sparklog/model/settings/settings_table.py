@@ -60,6 +60,9 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("quota.window.num", "int", 11,
             "Samples over which the rates of clients with quotas are measured.", 1, 3_600),
     Setting("quota.window.size.seconds", "int", 1, "Length of such a sample.", 1, 3_600),
+    Setting("controller.quota.window.num", "int", 11,
+            "The same for changes of topics: they come in bursts of so many samples at most.", 1, 3_600),
+    Setting("controller.quota.window.size.seconds", "int", 1, "Length of such a sample.", 1, 3_600),
     Setting("connections.max.idle.ms", "int", 600_000,
             "Connections without traffic for this long are closed, unless the broker owes them an answer; -1 "
             "for never.", -1, LONG_MAX),

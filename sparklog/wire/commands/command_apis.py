@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from sparklog.core.apis.api import NEVER
 from sparklog.core.apis.api_table import by_key
 from sparklog.core.controller.commands.controller_command import Request, refusal
 from sparklog.model.errors import ErrorCode
@@ -41,15 +42,18 @@ class CommandApi:
     to_response: Callable[[Any, BrokerConfig], Message]
     timeout_ms: Callable[[Any], int]
     """How long the requester waits."""
+    strict_from: int = NEVER
+    """The first version whose clients understand THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 
 
 def _row(
     to_request: Callable[[Any], Request],
     to_response: Callable[[Any], Message],
     timeout_ms: Callable[[Any], int] = lambda _: DEFAULT_TIMEOUT_MS,
+    strict_from: int = NEVER,
 ) -> CommandApi:
     return CommandApi(
-        lambda request, _: to_request(request), lambda result, _: to_response(result), timeout_ms
+        lambda request, _: to_request(request), lambda result, _: to_response(result), timeout_ms, strict_from
     )
 
 
@@ -64,17 +68,26 @@ COMMAND_APIS: Final[Mapping[int, CommandApi]] = by_key(
             broker_requests.controlled_shutdown, broker_requests.controlled_shutdown_response
         ),
         "CreateTopics": CommandApi(
-            topic_requests.create_topics, topic_requests.create_topics_response, _own_timeout_ms
+            topic_requests.create_topics,
+            topic_requests.create_topics_response,
+            _own_timeout_ms,
+            strict_from=6,
         ),
         "DeleteTopics": _row(
-            topic_requests.delete_topics, topic_requests.delete_topics_response, _own_timeout_ms
+            topic_requests.delete_topics,
+            topic_requests.delete_topics_response,
+            _own_timeout_ms,
+            strict_from=5,
         ),
         "DescribeAcls": _row(acl_requests.describe_acls, acl_requests.describe_acls_response),
         "CreateAcls": _row(acl_requests.create_acls, acl_requests.create_acls_response),
         "DeleteAcls": _row(acl_requests.delete_acls, acl_requests.delete_acls_response),
         "AlterConfigs": _row(config_requests.alter_configs, config_requests.alter_configs_response),
         "CreatePartitions": _row(
-            topic_requests.create_partitions, topic_requests.create_partitions_response, _own_timeout_ms
+            topic_requests.create_partitions,
+            topic_requests.create_partitions_response,
+            _own_timeout_ms,
+            strict_from=3,
         ),
         "ElectLeaders": _row(
             partition_requests.elect_leaders, partition_requests.elect_leaders_response, _own_timeout_ms

@@ -64,7 +64,9 @@ def _new_topic(topic: CreatableTopic, topic_id: TopicId) -> TopicToCreate:
 
 
 def create_topics_response(result: TopicsResult, config: BrokerConfig) -> CreateTopicsResponse:
-    return CreateTopicsResponse(topics=[_created(topic, config) for topic in result.topics])
+    return CreateTopicsResponse(
+        throttle_time_ms=result.throttle_ms, topics=[_created(topic, config) for topic in result.topics]
+    )
 
 
 def _created(topic: TopicResult, config: BrokerConfig) -> CreatableTopicResult:
@@ -107,6 +109,7 @@ def delete_topics_response(result: TopicsResult) -> DeleteTopicsResponse:
     the empty name gets it back, because names may be null from version 6 on only.
     """
     return DeleteTopicsResponse(
+        throttle_time_ms=result.throttle_ms,
         responses=[
             DeletableTopicResult(
                 name=None if topic.name == "" and topic.id != NO_TOPIC_ID else topic.name,
@@ -115,7 +118,7 @@ def delete_topics_response(result: TopicsResult) -> DeleteTopicsResponse:
                 error_message=topic.message or None,
             )
             for topic in result.topics
-        ]
+        ],
     )
 
 
@@ -137,12 +140,13 @@ def _ids(brokers: Iterable[int]) -> tuple[BrokerId, ...]:
 
 def create_partitions_response(result: TopicsResult) -> CreatePartitionsResponse:
     return CreatePartitionsResponse(
+        throttle_time_ms=result.throttle_ms,
         results=[
             CreatePartitionsTopicResult(
                 name=topic.name, error_code=topic.error, error_message=topic.message or None
             )
             for topic in result.topics
-        ]
+        ],
     )
 
 

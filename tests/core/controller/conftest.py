@@ -229,10 +229,11 @@ class World:
         self.next_command += 1
         return self.answer_in(self.submit(request), self.next_command)
 
-    def submit(self, request, command_id=None):
-        """What the machine does about the request of somebody."""
+    def submit(self, request, command_id=None, **client):
+        """What the machine does about the request of somebody. ``client``: as in ``Command``."""
         command_id = CommandId(self.next_command if command_id is None else command_id)
-        return self.do(self.machine.on_command(command_id, Command(request, REQUESTER), self.now_ms))
+        given = Command(request, REQUESTER, **client)
+        return self.do(self.machine.on_command(command_id, given, self.now_ms))
 
     def answer_in(self, done, command=None):
         found = [one.result for one in done if isinstance(one, act.Answer) and command in (None, one.command)]

@@ -41,7 +41,6 @@ OF_SECURITY = ("ssl.", "sasl.", "zookeeper.ssl.", "authorizer.", "delegation.tok
         ("zookeeper.set.acl", "true", "true", TRUST_ZOOKEEPER),
         ("zookeeper.ssl.client.enable", "true", "true", TRUST_ZOOKEEPER),
         ("password.encoder.secret", "hush", "[hidden]", "leave it out"),
-        ("controller.quota.window.num", "12", "12", TRUST),
         ("max.connection.creation.rate", "10", "10", TRUST),
         ("create.topic.policy.class.name", "Mine", "Mine", TRUST),
         ("delete.topic.enable", "false", "false", TRUST),

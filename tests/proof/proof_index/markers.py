@@ -10,9 +10,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[3]
 KINDS: Final = {"scenario": "S", "kafka_bug": "K", "bug": "B"}
 """Names of marks, with the letter of their numbers."""
-WITHOUT_TEST: Final = {
-    "S18": "Too many changes of topics under a quota are refused (KIP-599). No test: it has no effect yet.",
-}
+WITHOUT_TEST: Final[dict[str, str]] = {}
 """What no test can hold yet, and why."""
 _MARK: Final = re.compile(r"\bmark\.(?:scenario|kafka_bug|bug)\(")
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from sparklog.broker.call import Call
 from sparklog.broker.forwarding import response_to
-from sparklog.core.client_quotas.quota_keys import CONNECTION_CREATION_RATE, CONTROLLER_MUTATION_RATE
+from sparklog.core.client_quotas.quota_keys import CONNECTION_CREATION_RATE
 from sparklog.model.errors import ErrorCode
 from sparklog.wire.commands.quota_requests import alter_quotas
 from sparklog.wire.messages.admin.alter_client_quotas import (
@@ -17,7 +17,7 @@ from sparklog.wire.messages.admin.alter_client_quotas import (
 
 logger: Final = logging.getLogger(__name__)
 
-WITHOUT_EFFECT: Final = frozenset({CONTROLLER_MUTATION_RATE, CONNECTION_CREATION_RATE})
+WITHOUT_EFFECT: Final = frozenset({CONNECTION_CREATION_RATE})
 
 
 def handle(call: Call, request: AlterClientQuotasRequest) -> None:

@@ -116,6 +116,9 @@ class Command:
 
     request: Request
     requester: Requester
+    client_id: str = ""
+    is_strict: bool = False
+    """Whether the client understands THROTTLING_QUOTA_EXCEEDED."""
 
 
 def describe_change(request: Request) -> str | None:

@@ -68,6 +68,8 @@ class TopicResult:
 @dataclass(frozen=True, slots=True)
 class TopicsResult:
     topics: tuple[TopicResult, ...]
+    throttle_ms: int = 0
+    """How long the client must wait, by its quota of mutations."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
+from sparklog.core.client_quotas.quota_keys import CONTROLLER_MUTATION_RATE
 from sparklog.core.controller.acls.acl_filters import describe_acls
 from sparklog.core.controller.actions import Action, Answer, ReadEntities, ReadRegistered
 from sparklog.core.controller.commands.acl_commands import CreateAcls, DeleteAcls, DescribeAcls
@@ -14,7 +15,7 @@ from sparklog.core.controller.commands.broker_commands import (
     LoseLogs,
 )
 from sparklog.core.controller.commands.config_commands import ChangeConfigs
-from sparklog.core.controller.commands.controller_command import CommandId, Request, Result
+from sparklog.core.controller.commands.controller_command import Command, CommandId, Result
 from sparklog.core.controller.commands.partition_commands import (
     AlterPartition,
     AlterReassignments,
@@ -37,6 +38,7 @@ from sparklog.core.controller.leaders.reassignment import list_moves
 from sparklog.core.controller.pipeline.broker_answers import lose_logs
 from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.pipeline.waiting_commands import WaitingCreation, WaitingDeletion
+from sparklog.core.controller.quotas.mutations import Bill, Payer
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.steps import (
     AddPartitions,
@@ -63,10 +65,14 @@ from sparklog.core.controller.topics.topic_deletion import find_doomed
 from sparklog.core.controller.topics.typed_topics import describe_schemas
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import NO_TOPIC_ID
+from sparklog.model.time import MonotonicMs
 
 
-def take_command(work: PendingWork, command: CommandId, request: Request, now_ms: int) -> list[Action]:
+def take_command(work: PendingWork, command: CommandId, given: Command, now_ms: int) -> list[Action]:
     """Add the steps of a command. The actions are its answer, or a question that must be asked first."""
+    request, table = given.request, work.image.quota_book.of_clients[CONTROLLER_MUTATION_RATE]
+    payer = Payer(given.requester.principal.partition(":")[2], given.client_id, given.is_strict)
+    bill = Bill(work.mutations, table, payer, MonotonicMs(now_ms))
     match request:
         case AlterPartition():
             work.add(ChangeIsrs(command, request))
@@ -77,7 +83,7 @@ def take_command(work: PendingWork, command: CommandId, request: Request, now_ms
         case ControlledShutdown():
             _begin_shutdown(work, command, request)
         case CreatePartitions():
-            _create_partitions(work, command, request, now_ms)
+            _create_partitions(work, command, request, bill)
         case ChangeConfigs():
             work.add(ApplyConfigs(command, request))
             if unknown := strangers(work.image, request):
@@ -94,9 +100,9 @@ def take_command(work: PendingWork, command: CommandId, request: Request, now_ms
         case AlterReassignments():
             work.add(Reassign(command, request.moves))
         case CreateTopics():
-            _create_topics(work, command, request, now_ms)
+            _create_topics(work, command, request, bill)
         case DeleteTopics():
-            _delete_topics(work, command, request, now_ms)
+            _delete_topics(work, command, request, bill)
         case _:
             assert_never(request)
     return []
@@ -152,17 +158,18 @@ Plan = Callable[[], tuple[Step, TopicResult]]
 """Returns the step of one topic, and its result if it is only validated. Raises KafkaError to refuse it."""
 
 
-def _create_topics(work: PendingWork, command: CommandId, request: CreateTopics, now_ms: int) -> None:
+def _create_topics(work: PendingWork, command: CommandId, request: CreateTopics, bill: Bill) -> None:
     def plan(topic: TopicToCreate) -> tuple[Step, TopicResult]:
         node, schema = plan_topic(work.image, topic)
         return CreateTopic(command, topic, node, schema), replace(created(topic, node), id=NO_TOPIC_ID)
 
     plans = [(topic.name, partial(plan, topic)) for topic in request.topics]
-    _plan_each(work, command, request, plans, "Create topics request names topic '{}' more than once.")
-    work.add(FinishCreation(command, now_ms + request.timeout_ms))
+    named_twice = "Create topics request names topic '{}' more than once."
+    _plan_each(work, command, request, plans, named_twice, bill)
+    work.add(FinishCreation(command, bill.now_ms + request.timeout_ms))
 
 
-def _create_partitions(work: PendingWork, command: CommandId, request: CreatePartitions, now_ms: int) -> None:
+def _create_partitions(work: PendingWork, command: CommandId, request: CreatePartitions, bill: Bill) -> None:
     """Answered as the creation of a topic is: when the brokers have acknowledged the new partitions."""
 
     def plan(increase: Increase) -> tuple[Step, TopicResult]:
@@ -171,8 +178,8 @@ def _create_partitions(work: PendingWork, command: CommandId, request: CreatePar
         return AddPartitions(command, increase.topic, node), result
 
     plans = [(increase.topic, partial(plan, increase)) for increase in request.topics]
-    _plan_each(work, command, request, plans, "Duplicate topic '{}' in request.")
-    work.add(FinishCreation(command, now_ms + request.timeout_ms))
+    _plan_each(work, command, request, plans, "Duplicate topic '{}' in request.", bill)
+    work.add(FinishCreation(command, bill.now_ms + request.timeout_ms))
 
 
 def _plan_each(
@@ -181,6 +188,7 @@ def _plan_each(
     request: CreateTopics | CreatePartitions,
     plans: Sequence[tuple[str, Plan]],
     named_twice: str,
+    bill: Bill,
 ) -> None:
     """Add the step of each topic; or its result, if it is refused or only validated."""
     creation = work.waiting.creations[command] = WaitingCreation()
@@ -192,6 +200,8 @@ def _plan_each(
             continue
         try:
             step, if_valid = plan()
+            if not request.validate_only:
+                bill.charge(name, _partitions_added(work.image, name, if_valid))
         except KafkaError as error:
             creation.results.append(TopicResult(name, error.code, error.message))
             continue
@@ -199,13 +209,25 @@ def _plan_each(
             creation.results.append(if_valid)
         else:
             work.add(step)
+    creation.throttled_until_ms = bill.now_ms + bill.delay_ms
 
 
-def _delete_topics(work: PendingWork, command: CommandId, request: DeleteTopics, now_ms: int) -> None:
+def _partitions_added(image: ClusterImage, topic: str, after: TopicResult) -> int:
+    existing = image.topics.get(topic)
+    return after.partitions - (0 if existing is None else len(existing.states))
+
+
+def _delete_topics(work: PendingWork, command: CommandId, request: DeleteTopics, bill: Bill) -> None:
     deletion = work.waiting.deletions[command] = WaitingDeletion()
     for doomed in request.topics:
         result = find_doomed(work.image, doomed)
+        if result.error == ErrorCode.none:
+            try:
+                bill.charge(result.name, len(work.image.topics[result.name].states))
+            except KafkaError as refused:
+                result = replace(result, error=refused.code, message=refused.message)
         deletion.results.append(result)
         if result.error == ErrorCode.none:
             work.add(StartDeletion(command, result.name))
-    work.add(FinishDeletion(command, now_ms + request.timeout_ms))
+    deletion.throttled_until_ms = bill.now_ms + bill.delay_ms
+    work.add(FinishDeletion(command, bill.now_ms + request.timeout_ms))

@@ -14,6 +14,7 @@ from sparklog.core.controller.actions import Disconnect, PushId, Send, SendStopR
 from sparklog.core.controller.pipeline.decision_events import Cause
 from sparklog.core.controller.pipeline.pushes import PendingPushes
 from sparklog.core.controller.pipeline.waiting_commands import WaitingCommands
+from sparklog.core.controller.quotas.mutations import Mutations
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.steps import (
     AddPartitions,
@@ -42,6 +43,7 @@ class PendingWork:
     stops: dict[PushId, SendStopReplica] = field(default_factory=dict)
     """Messages that stop replicas, until they are answered: deletions wait for the answers."""
     waiting: WaitingCommands = field(default_factory=WaitingCommands)
+    mutations: Mutations = field(default_factory=Mutations)
     cause: Cause | None = None
     """Why there is work, until none is left."""
     ends: dict[tuple[BrokerId, BrokerEpoch], str] = field(default_factory=dict)

@@ -30,6 +30,8 @@ class WaitingCreation:
     others: dict[PushId, BrokerId] = field(default_factory=dict)
     deadline_ms: int = 0
     patience_ms: int = 0
+    throttled_until_ms: int = 0
+    """Until when the client must wait, by its quota of mutations."""
 
     def await_answers(self, sends: Iterable[Send], leaders: Collection[BrokerId]) -> None:
         for send in sends:
@@ -47,16 +49,19 @@ class WaitingCreation:
     def outcome(self, image: ClusterImage, now_ms: int) -> TopicsResult | None:
         """The answer, once it is time for one."""
         if not self.leaders and (not self.others or now_ms >= self.patience_ms):
-            return TopicsResult(tuple(self.results))
+            return TopicsResult(tuple(self.results), max(0, self.throttled_until_ms - now_ms))
         if now_ms < self.deadline_ms:
             return None
-        return TopicsResult(tuple(_timed_out(result, "created") for result in self.results))
+        late = tuple(_timed_out(result, "created") for result in self.results)
+        return TopicsResult(late, max(0, self.throttled_until_ms - now_ms))
 
 
 @dataclass(slots=True)
 class WaitingDeletion:
     results: list[TopicResult] = field(default_factory=list)
     deadline_ms: int = 0
+    throttled_until_ms: int = 0
+    """As in ``WaitingCreation``."""
 
     def outcome(self, image: ClusterImage, now_ms: int) -> TopicsResult | None:
         """The answer, once no live broker has the topics any more, or at the deadline."""
@@ -67,7 +72,8 @@ class WaitingDeletion:
             tuple(
                 _timed_out(result, "marked for deletion") if result.name in pending else result
                 for result in self.results
-            )
+            ),
+            max(0, self.throttled_until_ms - now_ms),
         )
 
 

@@ -9,6 +9,7 @@ forgotten with the broker's incarnation.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from sparklog.core.client_quotas.quota_book import QuotaBook
 from sparklog.core.controller.state.acl_nodes import AclNode
 from sparklog.core.controller.state.applications import Application, KnownBroker
 from sparklog.core.controller.state.candidates import Candidates
@@ -248,6 +249,7 @@ class ClusterImage:
     """Settings of users, clients and addresses by the path of their node, with every node above them."""
     quota_versions: dict[str, int] = field(default_factory=dict)
     """The versions of these nodes when they were last read, which is before each command about them."""
+    quota_book: QuotaBook = field(default_factory=QuotaBook)
     counts: PartitionCounts = field(default_factory=PartitionCounts)
     changes: int = 0
     """How often anything changed of what a report of the cluster shows."""
@@ -368,6 +370,7 @@ class ClusterImage:
         """The nodes of users, clients and addresses were read again."""
         self.quotas = {path: node.configs for path, node in nodes.items()}
         self.quota_versions = {path: node.version for path, node in nodes.items()}
+        self.quota_book.replace(self.quotas)
 
     def replay(self, change: Change) -> None:
         self.changes += 1
@@ -388,6 +391,7 @@ class ClusterImage:
                 self._apply_broker_configs()
             case QuotasChanged(path, configs):
                 self.quotas[path] = dict(configs)
+                self.quota_book.put(path, configs)
             case AclsChanged(pattern, node):
                 self._put_acls(pattern, node)
             case DeletionStarted(topic):
