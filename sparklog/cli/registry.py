@@ -20,6 +20,7 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "configs": "sparklog.cli.cluster.configs.command:COMMAND",
     "acls": "sparklog.cli.security.acls_command:COMMAND",
     "users": "sparklog.cli.cluster.users.command:COMMAND",
+    "quotas": "sparklog.cli.security.quotas_command:COMMAND",
     "reassign": "sparklog.cli.cluster.reassign.command:COMMAND",
     "elect-leaders": "sparklog.cli.cluster.elect_leaders:COMMAND",
     "dump-log": "sparklog.cli.logs.dump.command:COMMAND",
