@@ -89,6 +89,9 @@ class Pending:
             except WireError as error:
                 self._connection.fail(error)
                 raise
+            throttle_ms = getattr(self._message, "throttle_time_ms", 0)
+            if throttle_ms > 0:
+                self._connection.be_quiet(throttle_ms)
         return self._message
 
 
@@ -120,6 +123,8 @@ class Connection:
         self._is_reader_there = False
         self._users = 0  # threads that use the socket at this moment
         self._failure: Exception | None = None
+        self._quiet_until = 0.0
+        """Until when the peer has asked for no request; 0 if it never has."""
 
     @classmethod
     def open(
@@ -176,15 +181,23 @@ class Connection:
 
     def call(self, message: Message, *, version: int | None = None, timeout_ms: int) -> Any:
         """Send ``message`` and wait for its answer; without a version, the latest that both sides have."""
+        self._wait_while_quiet(timeout_ms)
         return self.send(message, version).result(timeout_ms)
 
     def send(self, message: Message, version: int | None = None) -> Pending:
-        """Send ``message`` and return at once; its answer is awaited with ``Pending.result``."""
+        """Send ``message`` and return at once; its answer is awaited with ``Pending.result``. If the peer has
+        asked this client to wait, because of a quota, it is sent after that.
+        """
         return self._send(message, version, is_answered=True)
 
     def send_one_way(self, message: Message, version: int | None = None) -> None:
         """Send what is never answered: a produce with acks=0."""
         self._send(message, version, is_answered=False)
+
+    def be_quiet(self, throttle_ms: int) -> None:
+        """Send nothing for so long. The peer has asked for it, because of a quota, and would read nothing."""
+        with self._changed:
+            self._quiet_until = max(self._quiet_until, time.monotonic() + throttle_ms / 1_000)
 
     def version_for(self, api_key: int) -> int:
         """The latest version of an API that both sides have; asks the peer the first time."""
@@ -252,9 +265,26 @@ class Connection:
 
     # Sending
 
+    def _wait_while_quiet(self, timeout_ms: int | None = None) -> None:
+        """Wait as the peer has asked, or until the connection ends. TimeoutError if that is longer than
+        ``timeout_ms``.
+        """
+        if not self._quiet_until:
+            return
+        with self._changed:
+            wait_s = self._quiet_until - time.monotonic()
+            if timeout_ms is not None and wait_s > timeout_ms / 1_000:
+                raise TimeoutError(
+                    f"{self.peer} asks this client to wait for {wait_s:.1f} s, because of a quota; that is "
+                    f"longer than {timeout_ms} ms"
+                )
+            while (wait_s := self._quiet_until - time.monotonic()) > 0 and self._failure is None:
+                self._changed.wait(wait_s)
+
     def _send(self, message: Message, version: int | None, *, is_answered: bool) -> Pending:
         if version is None:
             version = self.version_for(message.API_KEY)
+        self._wait_while_quiet()
         with self._sending:
             if self._login_due is not None and time.monotonic() >= self._login_due:
                 assert self._login is not None, "a session that ends was begun by a login"

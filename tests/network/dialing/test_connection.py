@@ -6,6 +6,7 @@ import queue
 import socket
 import struct
 import threading
+import time
 
 import pytest
 
@@ -38,6 +39,7 @@ class Broker:
     def __init__(self, served=((18, 0, 3), (3, 0, 9), (0, 0, 9))):
         self.served = served
         self.seen = []
+        self.throttle_ms = 0
 
     def __call__(self, exchange):
         try:
@@ -51,7 +53,8 @@ class Broker:
         if header.api_key == 18:
             message = ApiVersionsResponse(api_keys=self.api_keys())
         elif header.api_key == 3:
-            message = MetadataResponse(cluster_id=f"{header.client_id}/{header.correlation_id}")
+            cluster_id = f"{header.client_id}/{header.correlation_id}"
+            message = MetadataResponse(cluster_id=cluster_id, throttle_time_ms=self.throttle_ms)
         elif request.body.acks == 0:
             exchange.no_reply()
             return
@@ -117,6 +120,35 @@ def test_a_call_uses_the_latest_version_that_both_sides_have(start_reactor, open
     assert connection.call(MetadataRequest(), timeout_ms=20_000).cluster_id == "test/1"
     assert connection.call(MetadataRequest(), timeout_ms=20_000).cluster_id == "test/2"
     assert broker.seen == [(18, 3), (3, 9), (3, 9)]
+
+
+def test_a_client_that_is_asked_to_wait_sends_nothing_meanwhile(start_reactor, open_connection):
+    broker = Broker()
+    connection = open_connection(start_reactor(broker))
+    broker.throttle_ms = 300
+    assert connection.call(MetadataRequest(), timeout_ms=20_000).throttle_time_ms == 300
+    broker.throttle_ms = 0
+    began = time.monotonic()
+    connection.send(MetadataRequest()).result(20_000)
+    assert time.monotonic() - began > 0.2
+    assert connection.call(MetadataRequest(), timeout_ms=100).throttle_time_ms == 0
+
+
+def test_a_wait_beyond_a_call_s_time_out_fails_at_once_and_a_close_ends_one(start_reactor, open_connection):
+    broker = Broker()
+    connection = open_connection(start_reactor(broker))
+    broker.throttle_ms = 3_600_000
+    connection.call(MetadataRequest(), timeout_ms=20_000)
+    with pytest.raises(
+        TimeoutError, match=r"asks this client to wait for 3[56]\d\d\.\d s, because of a quota"
+    ):
+        connection.call(MetadataRequest(), timeout_ms=1_000)
+    assert connection.is_open
+    closer = threading.Timer(0.1, connection.close)
+    closer.start()
+    with pytest.raises(ConnectionError):
+        connection.send(MetadataRequest())
+    closer.join()
 
 
 def test_the_longest_time_out_that_a_client_can_name_is_waited_with(start_reactor, open_connection):
