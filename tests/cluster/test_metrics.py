@@ -16,6 +16,7 @@ import pytest
 from sparklog.client.group.group_admin import GroupAdmin
 from sparklog.client.group.group_consumer import GroupConsumer
 from sparklog.client.group.settings import MemberSettings
+from sparklog.client.security.quota_admin import QuotaAdmin
 from sparklog.client.transactions.transaction_admin import TransactionAdmin
 from sparklog.client.transactions.writes.write_driver import abort_write, commit_write
 from sparklog.client.transactions.writes.write_identity import WriteIdentity
@@ -23,6 +24,7 @@ from sparklog.client.transactions.writes.write_member import WriteMember
 from sparklog.controller.metrics import controller_metrics
 from sparklog.model.errors import KafkaError
 from sparklog.model.ids import TopicPartition
+from sparklog.model.quota_entity import QuotaEntity
 from sparklog.testing import InProcessCluster
 from tests.certificates import Authority
 from tests.waiting import until
@@ -63,6 +65,10 @@ def test_the_page_lists_exactly_the_metrics_of_brokers_and_controllers(tmp_path)
     with with_metrics(1, settings=settings) as cluster:
         with pytest.raises(KafkaError):
             cluster.admin.delete_topics(["missing"])
+        QuotaAdmin(cluster.client).put(QuotaEntity((("user", None),)), {"producer_byte_rate": 1e9})
+        until(lambda: cluster.brokers[1].body.context.quotas.is_active)
+        cluster.create_topic("counted-for-a-quota")
+        cluster.produce("counted-for-a-quota", ["x"])
         told = HEAD.findall(scrape(cluster.controller)) + HEAD.findall(scrape(cluster.brokers[1]))
     written = [(name, meaning, kind) for name, kind, meaning, _ in ROW.findall(PAGE.read_text())]
     assert written == told

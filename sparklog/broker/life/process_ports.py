@@ -25,6 +25,7 @@ from sparklog.broker.life.metrics import (
 )
 from sparklog.broker.life.open_directories import Host
 from sparklog.broker.life.options import BrokerOptions
+from sparklog.broker.life.quota_metrics import quota_metrics
 from sparklog.broker.life.remote_metrics import remote_metrics
 from sparklog.broker.life.request_metrics import connection_metrics, request_metrics
 from sparklog.broker.life.store_threads import StoreThreads
@@ -279,6 +280,7 @@ class ProcessPorts:
                 *connection_metrics(reactor),
                 *conversion_metrics(body.context.conversions),
                 *request_metrics(self._statistics),
+                *quota_metrics(body.context.quotas),
                 *remote_metrics(body.copies),
                 *self._certificate_metrics(),
             ),
