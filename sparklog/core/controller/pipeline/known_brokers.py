@@ -18,8 +18,8 @@ from sparklog.model.ids import BrokerId
 from sparklog.model.zookeeper import Create, Operation, SetData
 
 BROKERS_PER_WRITE_MAX: Final = 500
-WITHOUT_EXECUTOR: Final = ("away", "no executor", "crash loop")
-"""States of which people hear, where their application gives a reason."""
+SAID_BY_APPLICATIONS: Final = ("no executor", "crash loop")
+"""States of which only the application knows: the controller sees itself who registers and who leaves."""
 
 
 def decide_notes(image: ClusterImage, step: NoteBrokers) -> Decision | None:
@@ -79,7 +79,7 @@ def _event(application: Application, words: str) -> ClusterEvent:
 
 def _has_news(hosted: HostedBroker, before: HostedBroker | None) -> bool:
     is_same = before is not None and (before.state, before.reason) == (hosted.state, hosted.reason)
-    return hosted.state in WITHOUT_EXECUTOR and bool(hosted.reason) and not is_same
+    return hosted.state in SAID_BY_APPLICATIONS and bool(hosted.reason) and not is_same
 
 
 def _hosted_event(hosted: HostedBroker) -> ClusterEvent:
