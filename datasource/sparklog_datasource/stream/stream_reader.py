@@ -18,7 +18,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Supp
 
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
-from sparklog_datasource.monitoring.reporting import group_of_task, reporter
+from sparklog_datasource.monitoring.reporting import group_of_task, metadata_of_task, reporter
 from sparklog_datasource.reads.data_loss import Losses
 from sparklog_datasource.reads.offset_json import (
     Offsets,
@@ -168,7 +168,7 @@ class StreamReader(StartsTasks, DataSourceStreamReader, SupportsTriggerAvailable
     def _report(self, ends: Offsets) -> None:
         group = group_of_task(self._options.report_as)
         if group is not None:
-            reporter(self._options.connection).report(group, ends)
+            reporter(self._options.connection).report(group, ends, metadata_of_task())
 
     def _tasks(self, ranges: list[OffsetRange]) -> list[list[OffsetRange]]:
         """The ranges of each task. Options that divide ranges are followed exactly."""

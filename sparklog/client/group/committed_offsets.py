@@ -91,8 +91,9 @@ def commit_offsets(
     *,
     group_instance_id: str | None = None,
     timeout_ms: int | None = None,
+    metadata: str = "",
 ) -> Refused:
-    """Commit offsets as a member, or from outside; the partitions that were refused."""
+    """Commit offsets, each with ``metadata``, as a member or from outside; the refused partitions."""
     request = OffsetCommitRequest(
         group_id=coordinator.key,
         generation_id_or_member_epoch=identity.generation,
@@ -105,7 +106,7 @@ def commit_offsets(
                     OffsetCommitRequestPartition(
                         partition_index=partition,
                         committed_offset=offsets[TopicPartition(topic, partition)],
-                        committed_metadata="",
+                        committed_metadata=metadata,
                     )
                     for partition in partitions
                 ],

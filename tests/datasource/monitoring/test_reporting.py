@@ -1,5 +1,6 @@
 """Offsets of a query become those of a group: the newest ones, and never in the reader's way."""
 
+import json
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
 from sparklog_datasource.monitoring import reporting as module
-from sparklog_datasource.monitoring.reporting import Reporter, group_of_task, reporter
+from sparklog_datasource.monitoring.reporting import Reporter, group_of_task, metadata_of_task, reporter
 from sparklog_datasource.options.option_parsing import ConnectionOptions
 from sparklog_datasource.reads.offset_json import Offsets
 from tests.waiting import until
@@ -30,7 +31,8 @@ class Cluster:
         self.may = threading.Event()
         self.may.set()
 
-    def commit(self, group: str, offsets: Offsets) -> dict[TopicPartition, ErrorCode]:
+    def commit(self, group: str, offsets: Offsets, metadata: str) -> dict[TopicPartition, ErrorCode]:
+        self.metadata = metadata
         self.began.set()
         assert self.may.wait(10)
         self.committed.append((group, offsets))
@@ -113,6 +115,41 @@ def test_the_group_has_the_querys_name_and_digits_of_its_id_or_what_the_user_say
     context = SimpleNamespace(getLocalProperty=properties.get)
     monkeypatch.setattr(module.TaskContext, "get", lambda: context)
     assert group_of_task(report_as) == group.format(id=query_id)
+
+
+def of_task(monkeypatch: pytest.MonkeyPatch, name: str) -> str:
+    """The metadata of a commit by a task of a query of this name."""
+    properties = {
+        "sql.streaming.queryId": "6d1f39f2",
+        "spark.job.description": f"{name}<br/>\nid = 6d1f39f2<br/>\nrunId = 77<br/>\nbatch = 12",
+        "spark.jobGroup.id": "77",
+        "streaming.sql.batchId": "12",
+    }
+    context = SimpleNamespace(getLocalProperty=properties.get)
+    monkeypatch.setattr(module.TaskContext, "get", lambda: context)
+    return metadata_of_task()
+
+
+def test_a_commit_carries_name_run_and_batch_of_its_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    metadata = of_task(monkeypatch, "orders eu")
+    assert json.loads(metadata) == {"name": "orders eu", "id": "6d1f39f2", "run": "77", "batch": 12}
+    cluster = Cluster()
+    made = Reporter(cluster.commit)
+    made.report("g", {T0: 1}, metadata)
+    settle(made)
+    assert cluster.metadata == metadata
+
+
+@pytest.mark.parametrize("name", ["x" * 5_000, "\U0001f40d" * 5_000, "\x01" * 5_000])
+def test_metadata_are_never_longer_than_a_kilobyte(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    metadata = of_task(monkeypatch, name)
+    assert len(metadata.encode()) <= 1_024
+    assert json.loads(metadata)["batch"] == 12
+
+
+def test_outside_of_a_streaming_query_a_commit_carries_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.TaskContext, "get", lambda: SimpleNamespace(getLocalProperty={}.get))
+    assert metadata_of_task() == ""
 
 
 def test_a_task_of_no_streaming_query_has_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
