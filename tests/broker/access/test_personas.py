@@ -128,6 +128,8 @@ def state_of(servers):
     nodes = {path: (node.data, node.stat.version) for path, node in tree._nodes.items()}
     (broker,) = servers.cluster.brokers.values()
     ends = {one.topic_partition: one.log_end_offset for one in broker.body.replicas.partitions()}
+    # Replicas of a topic that has just been created may get their roles meanwhile, and are empty.
+    ends = {partition: end for partition, end in ends.items() if end}
     return nodes, ends
 
 
@@ -143,7 +145,9 @@ def test_every_denied_request_is_denied_and_all_of_them_together_change_nothing(
         and not (answer is CLOSED and listener == "OUTSIDE" and not api.is_for_clients)
     ]
     assert wrong == []
-    assert state_of(servers) == before
+    (nodes, ends), (nodes_before, ends_before) = state_of(servers), before
+    assert nodes.items() ^ nodes_before.items() == set()
+    assert ends.items() ^ ends_before.items() == set()
 
 
 def test_whoever_has_the_rights_is_served_at_each_listener_that_the_table_names(servers) -> None:

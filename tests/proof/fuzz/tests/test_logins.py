@@ -29,7 +29,7 @@ def test_connections_get_in_by_each_mechanism_and_some_again() -> None:
                 entrances[connection.login.mechanism] = entrances.get(connection.login.mechanism, 0) + 1
                 again += was_in
     assert entrances.keys() == {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}
-    assert again > 50
+    assert again > 20
 
 
 @pytest.mark.parametrize("bug", ["proof", "states", "user"])
