@@ -121,9 +121,13 @@ def next_step(
 
 
 def _cut(head: Head, shared_end: int | None, log: LogReach) -> CutBack | Strange:
-    """The step that ends the history where the shared part ends."""
+    """The step that ends the history where the shared part ends.
+
+    That may be below the start of the history: then nothing of it is left, and the history begins there anew.
+    Else the log's records up to the former start would count as deleted.
+    """
     start, local_start = max(log.start_offset, head.start_offset), log.local_start_offset
-    end = start if shared_end is None else max(start, shared_end)
+    end = log.start_offset if shared_end is None else max(log.start_offset, shared_end)
     if end >= local_start:
         return CutBack(end, end)
     # A log that lacks its first epochs may share more than those that it knows show.

@@ -102,6 +102,15 @@ def test_a_log_that_is_all_on_its_disk_may_share_nothing_of_the_history() -> Non
     assert step(head(10, 20).from_offset(5), 5, 15, start=5, shared=None) == CutBack(5, 5)
 
 
+def test_a_log_that_begins_anew_below_the_start_of_the_history_keeps_its_records():
+    """Found by the simulation: after an election without the store its first records counted as deleted."""
+    assert step(head(10, 20).from_offset(15), 0, 8, shared=None) == CutBack(0, 0)
+    assert step(head(10, 20).from_offset(15), 0, 12, shared=11) == CutBack(11, 11)
+    for end in (0, 11):
+        anew = head(10, 20).from_offset(15).cut_to(end, 3)
+        assert (anew.start_offset, anew.entries) == (end, ())
+
+
 @pytest.mark.bug("B77")
 def test_behind_a_cut_before_its_disk_the_log_goes_on_where_its_disk_begins() -> None:
     """Another leader had cut what this log gave up on its disk."""
@@ -115,7 +124,7 @@ def test_behind_a_cut_before_its_disk_the_log_goes_on_where_its_disk_begins() ->
 
 def test_a_log_of_which_the_store_has_nothing_begins_with_its_disk() -> None:
     assert step(head(10, 20), 15, 30, local_start=15, shared=None) == CutBack(0, 15)
-    assert step(head(10, 20).from_offset(5), 15, 30, local_start=15, shared=4) == CutBack(5, 15)
+    assert step(head(10, 20).from_offset(5), 15, 30, local_start=15, shared=4) == CutBack(4, 15)
     cut = head(10, 20).cut_to(0, EPOCH)
     assert step(cut, 15, 30, local_start=15, copies=False) == BeginOnDisk(15)
     begun = cut.from_offset(15)
