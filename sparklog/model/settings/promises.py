@@ -66,7 +66,7 @@ _UNKEPT: Final = MappingProxyType(
         ),
         **_unkept(
             security_defaults.LIMITS,
-            "sparklog does not limit the rates of clients yet",
+            "sparklog limits no rate of new connections yet, and takes no class of your own for quotas",
             _TRUSTED,
         ),
         **_unkept(

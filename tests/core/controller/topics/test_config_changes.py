@@ -149,7 +149,7 @@ def test_there_are_no_settings_of_all_topics(world):
         ("delete.topic.enable", "true", "Cannot update these configs dynamically: delete.topic.enable"),
         ("delete.topic.enable", "false", "sparklog deletes topics for every client that asks"),
         ("zookeeper.set.acl", "true", "its nodes are open to everybody; leave it out"),
-        ("max.connection.creation.rate", "9", "does not limit the rates of clients yet; leave it out"),
+        ("max.connection.creation.rate", "9", "limits no rate of new connections yet"),
         ("log.retenton.ms", "1", "did you mean log.retention.ms?"),
         ("listener.name.external.ssl.truststore.password", "x", "cannot be changed while brokers run"),
         ("ssl.keystore.location", "/x", "the files that the settings name, which brokers read again"),
