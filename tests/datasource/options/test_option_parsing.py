@@ -126,7 +126,7 @@ TLS = {
     [
         (
             {"security.protocol": "SASL_SSL"},
-            r"^option kafka\.security\.protocol='SASL_SSL': .*not log in",
+            r"^option kafka\.security\.protocol=SASL_SSL needs sasl\.mechanism: .*choose one",
         ),
         ({"security.protocol": "TLS"}, r"^option kafka\.security\.protocol='TLS' is no security protocol"),
         ({"ssl.client.auth": "none"}, r"^option kafka\.ssl\.client\.auth: no client of Kafka has a property"),
