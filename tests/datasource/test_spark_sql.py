@@ -152,7 +152,7 @@ NOT_HANDED_ON = "Spark hands the options of a catalog's table to no Python sourc
     [
         ("create table made using sparklog options ({o})", NO_OPTIONS_OF_TABLES),
         ("create table made using sparklog tblproperties ('option.topic' = 't')", NO_OPTIONS_OF_TABLES),
-        ("select * from foreign with (`bootstrap.servers` = 'localhost:1', subscribe = 't')", OTHER_COLUMNS),
+        ("select * from foreign with (`bootstrap.servers` = '{servers}', subscribe = 't')", OTHER_COLUMNS),
         ("select * from refusing", NOT_HANDED_ON),
         ("insert into refusing (value) values (cast('a' as binary))", NOT_HANDED_ON),
         ("create table made using sparklog options ({o}) as select cast('a' as binary) value", NOT_HANDED_ON),
@@ -169,7 +169,7 @@ def test_what_spark_does_not_let_a_python_source_have_is_refused_with_the_reason
     sql(f"create table foreign (x int) using sparklog options ({o})")
     sql(f"create temporary view view_x using sparklog options ({o})")
     with pytest.raises(PySparkException) as caught:
-        sql(statement.format(o=o)).collect()
+        sql(statement.format(o=o, servers=servers)).collect()
     assert message in str(caught.value)
 
 

@@ -18,6 +18,7 @@ from typing import Final
 from sparklog.model.kafka_numbers import ConfigSource, ConfigType
 from sparklog.model.settings.config import BrokerConfig, DynamicConfigs
 from sparklog.model.settings.kafka_names import (
+    KAFKA_BROKER_PROPERTIES,
     KAFKA_BROKER_TYPES,
     KAFKA_TOPIC_TYPES,
     is_secret,
@@ -107,7 +108,7 @@ def default_of(setting: Setting) -> str | None:
 
 def is_sensitive(name: str) -> bool:
     """Whether the value of a broker's setting is hidden. Sparklog's own settings are no secrets."""
-    is_own = name in BROKER_SETTINGS and name not in KAFKA_BROKER_TYPES
+    is_own = name in BROKER_SETTINGS and name not in KAFKA_BROKER_PROPERTIES
     return is_secret(name) and not is_own
 
 
