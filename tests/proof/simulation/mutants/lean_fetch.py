@@ -16,11 +16,14 @@ from sparklog.wire.messages.data.lean_fetch import LeanFetchRequest
 def _slots_are_places(switch: Switch) -> None:
     """A leader takes slots for places in its order of reading, which changes with each answer."""
 
+    def places(self: SessionPartitions) -> list[Key]:
+        return [*self._awake, *(key for key in self._all if key not in self._awake)]
+
     def key_of(self: SessionPartitions, slot: int) -> Key:
-        return list(self._all)[slot]
+        return places(self)[slot]
 
     def slot_of(self: SessionPartitions, key: Key) -> int:
-        return list(self._all).index(key)
+        return places(self).index(key)
 
     def has_slots(self: SessionPartitions, positions: Iterable[LeanPosition]) -> bool:
         return all(position.slot < len(self._all) for position in positions)

@@ -12,7 +12,7 @@ from simulation.run import simulate
 from simulation.truth import Entry, PartitionTruth
 from sparklog.model.ids import TopicPartition
 
-LOST_MARKER = 6
+LOST_MARKER = 55
 """All power is cut in this seed's plan; each replica loses the marker of a committed transaction."""
 
 BLACKOUTS = Hunt(plot=3, transactions=1.0)

@@ -11,7 +11,7 @@ import pytest
 from simulation.clients.idempotent_producers import Producer
 from simulation.clients.plain_producers import PlainProducer
 from simulation.plans.client_mix import ClientMix
-from simulation.plans.faults import Fault
+from simulation.plans.faults import Fault, Hunt
 from simulation.plans.plan import BROKERS, PLAIN, draw_plan
 from simulation.run import simulate
 from sparklog.core.producers.producer_state import BATCHES_KEPT
@@ -180,14 +180,15 @@ def test_no_producer_goes_further_past_a_batch_without_an_answer_than_brokers_re
 
 
 def test_an_operator_stops_a_lone_leader_whose_uncommitted_end_rotted():
-    outcome = simulate(draw_plan(25792), is_told=True)
+    rotten = Hunt(kinds=("rot a batch", "cut zookeeper"))
+    outcome = simulate(draw_plan(143, hunt=rotten), is_told=True)
     assert outcome.violation is None
     stops, starts = (
-        [number for number, line in enumerate(outcome.lines) if f"OPERATOR         {what} broker-2" in line]
+        [number for number, line in enumerate(outcome.lines) if f"OPERATOR         {what} broker-3" in line]
         for what in ("stops", "starts")
     )
     assert len(stops) == len(starts) == 1
-    assert any("leads in epoch" in line for line in outcome.lines[stops[0] : starts[0]])
+    assert any("quakes-0 leader 1 " in line for line in outcome.lines[stops[0] : starts[0]])
 
 
 @pytest.mark.parametrize("steps_max", [1, 200, 1_500])

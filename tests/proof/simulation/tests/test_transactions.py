@@ -28,7 +28,7 @@ def calm(seed, **changes):
     return replace(plan, transactions=(replace(plan.transactions[0], **changes), *plan.transactions[1:]))
 
 
-@pytest.mark.parametrize("seed", SEEDS[:3])
+@pytest.mark.parametrize("seed", SEEDS[1:4])
 def test_transactions_that_nothing_happens_to_break_no_rule_and_come_to_rest(seed):
     outcome = simulate(calm(seed, timeout_ms=3_000, abort_share=0.5))
     assert outcome.violation is None
