@@ -1,13 +1,15 @@
 """``status --watch``: what stands on the screen, also while nobody answers."""
 
+from typing import Any
+
 from sparklog.cli.cluster.status.cluster_status import BrokerStatus, ClusterStatus
 from sparklog.cli.cluster.status.status_text import render_status
 from sparklog.cli.cluster.status.status_watch import Watched
 
 
-def status(**fields: object) -> ClusterStatus:
+def status(**fields: Any) -> ClusterStatus:
     broker = BrokerStatus(3, "node-4", -1, alive=False, state="no executor", reason="0 cores are free")
-    return ClusterStatus("c", "127.0.0.1:9092", [broker], [], **fields)  # type: ignore[arg-type]
+    return ClusterStatus("c", "127.0.0.1:9092", [broker], [], **fields)
 
 
 def test_a_status_that_is_new_shows_no_age() -> None:
