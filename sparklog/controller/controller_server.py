@@ -51,8 +51,9 @@ from sparklog.network.reactor import Reactor
 from sparklog.network.timer import ThreadTimer
 from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest, ClusterReportResponse
 from sparklog.zookeeper.broker_registration import read_or_create_cluster_id
+from sparklog.zookeeper.entity_configs import EntityConfigs
 from sparklog.zookeeper.rule_watch import RuleWatch
-from sparklog.zookeeper.user_nodes import load_users, watch_users
+from sparklog.zookeeper.user_nodes import UsersReader, login_secret
 
 logger: Final = logging.getLogger(__name__)
 
@@ -223,10 +224,10 @@ class ControllerServer:
     def _follow_users(self) -> None:
         logins = self._logins
         if logins is not None:
-            load_users(self._zookeeper, logins.users)
-            self._user_loops.start(
-                "controller-users", lambda: watch_users(self._zookeeper, logins.users, logins.on_gone)
-            )
+            logins.users.secret = login_secret(self._zookeeper)
+            users = EntityConfigs(self._zookeeper, [UsersReader(logins.users, logins.on_gone)])
+            users.read_all()
+            self._user_loops.start("controller-users", users.loop)
 
     def _start_metrics(self, candidate: Candidate, timer: ThreadTimer) -> None:
         tls = {} if self._tls is None else {LISTENER: self._tls}

@@ -1,8 +1,7 @@
 """The settings of users, clients and addresses as ZooKeeper has them: quotas, and credentials of logins.
 
-All nodes are read before their owner listens, and after each reconnect, because notifications may have come
-and gone meanwhile. Else a node is read again when a notification names it (``config_change_N`` below
-``/config/changes``, as in Kafka). An owner that is cut off from ZooKeeper goes on with what it knows.
+A node is read again when a notification names it (``config_change_N`` below ``/config/changes``, as in Kafka;
+``notified_nodes``).
 
 A node that cannot be read counts as empty, and the log names it.
 """
@@ -19,13 +18,10 @@ from sparklog.core.controller.state.quota_nodes import (
 )
 from sparklog.core.controller.state.znodes import CONFIG_CHANGES, decode_configs
 from sparklog.model.errors import SparklogError
-from sparklog.model.loops import Await, Loop, Signal
-from sparklog.model.zookeeper import Node, SessionEvent, ZooKeeper, ZooKeeperError
+from sparklog.model.zookeeper import Node, ZooKeeper
+from sparklog.zookeeper.notified_nodes import NotifiedNodes
 
 logger: Final = logging.getLogger(__name__)
-
-LOOK_AGAIN_MS: Final = 1_000
-"""Pause after ZooKeeper did not answer."""
 
 Configs = Mapping[str, str]
 
@@ -46,44 +42,13 @@ class EntityConfigs:
     def __init__(self, zookeeper: ZooKeeper, readers: Sequence[ConfigsReader]) -> None:
         self._zookeeper = zookeeper
         self._readers = readers
-        self._changed = Signal()
-        self._is_watching = False
+        self._nodes = NotifiedNodes(zookeeper, "users and quotas", self._read_whole, self._follow)
+        self.read_all = self._nodes.read_all
+        self.loop = self._nodes.loop
         self._followed: frozenset[str] = frozenset()
         """The notifications that were there at the last look."""
-        self._must_read_all = True
-        zookeeper.on_session(self._on_session)
 
-    def _on_session(self, event: SessionEvent) -> None:
-        if event == "connected":
-            self._must_read_all = True
-        self._changed.give()
-
-    def read_all(self) -> None:
-        """Raises ZooKeeperError if ZooKeeper does not answer."""
-        self._must_read_all = False
-        try:
-            self._read_all()
-        except ZooKeeperError:
-            self._must_read_all = True
-            raise
-
-    def loop(self) -> Loop:
-        while True:
-            try:
-                if self._must_read_all:
-                    self.read_all()
-                else:
-                    self._follow()
-            except ZooKeeperError as error:
-                self._must_read_all = True
-                logger.info("cannot read users and quotas in ZooKeeper, going on with those known: %s", error)
-                yield Await(self._changed, LOOK_AGAIN_MS)
-                continue
-            yield Await(self._changed)
-
-    def _read_all(self) -> None:
-        """Notifications are looked at first, so that none that comes meanwhile is missed."""
-        self._zookeeper.sync()
+    def _read_whole(self) -> None:
         self._followed = self._notifications()
         nodes = read_entity_nodes(self._zookeeper)
         configs = {path: configs_of(path, node) for path, node in nodes.items()}
@@ -96,33 +61,24 @@ class EntityConfigs:
         notifications = sorted(f"{CONFIG_CHANGES}/{name}" for name in self._followed - before)
         changed: dict[str, None] = {}
         for notification, node in zip(notifications, self._get(notifications), strict=True):
-            path = None if node is None else changed_path(node.data)
+            try:
+                path = None if node is None else changed_path(notification, node.data)
+            except SparklogError as unreadable:
+                logger.error("%s; reading all users and quotas", unreadable)
+                self._read_whole()
+                return
             if path is not None:
                 changed[path] = None
-            elif node is not None:
-                logger.info("%s names nothing that is followed: %r", notification, node.data[:200])
         for path, node in zip(changed, self._get(changed), strict=True):
+            configs = configs_of(path, node)
             for reader in self._readers:
-                reader.put(path, configs_of(path, node))
+                reader.put(path, configs)
+
+    def _notifications(self) -> frozenset[str]:
+        return frozenset(self._nodes.notifications(CONFIG_CHANGES, CHANGE_PREFIX))
 
     def _get(self, paths: Iterable[str]) -> list[Node | None]:
         return self._zookeeper.get_many(list(paths))
-
-    def _notifications(self) -> frozenset[str]:
-        """The names of the notifications; their next change gives the signal."""
-        if not self._is_watching:
-            self._is_watching = True
-            try:
-                self._zookeeper.watch_children(CONFIG_CHANGES, self._on_fired)
-            except ZooKeeperError:
-                self._is_watching = False
-                raise
-        names = self._zookeeper.children(CONFIG_CHANGES)
-        return frozenset(name for name in names if name.startswith(CHANGE_PREFIX))
-
-    def _on_fired(self) -> None:
-        self._is_watching = False
-        self._changed.give()
 
 
 def configs_of(path: str, node: Node | None) -> dict[str, str]:

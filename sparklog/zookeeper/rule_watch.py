@@ -1,13 +1,10 @@
 """Keeps the rules of a broker or a controller as they are in ZooKeeper.
 
-All rules are read before the owner listens, and after each reconnect, because notifications may have come and
-gone meanwhile. Else the pattern that a notification names is read again. An owner that is cut off from
-ZooKeeper goes on with the rules that it has.
+The rules of a pattern are read again when a notification names it (``notified_nodes``).
 """
 
 import logging
 from collections.abc import Callable, Collection, Iterable
-from functools import partial
 from typing import Final
 
 from sparklog.core.controller.state.acl_nodes import acl_node
@@ -23,13 +20,10 @@ from sparklog.core.security.rule_nodes import (
     type_path,
 )
 from sparklog.core.security.rules import Pattern, PatternType, Rule
-from sparklog.model.loops import Await, Loop, Signal
-from sparklog.model.zookeeper import Node, SessionEvent, ZooKeeper, ZooKeeperError
+from sparklog.model.zookeeper import Node, ZooKeeper
+from sparklog.zookeeper.notified_nodes import NotifiedNodes
 
 logger: Final = logging.getLogger(__name__)
-
-LOOK_AGAIN_MS: Final = 1_000
-"""Pause after ZooKeeper did not answer."""
 
 OnChange = Callable[[Collection[Pattern]], None]
 
@@ -43,44 +37,13 @@ class RuleWatch:
         self._zookeeper = zookeeper
         self._authorizer = authorizer
         self._on_change = on_change
-        self._changed = Signal()
-        self._is_watching = dict.fromkeys(PatternType, False)
+        self._nodes = NotifiedNodes(zookeeper, "access rules", self._read_whole, self._follow)
+        self.read_all = self._nodes.read_all
+        self.loop = self._nodes.loop
         self._last = dict.fromkeys(PatternType, "")
         """The last notification of each kind that was followed."""
-        self._must_read_all = True
-        zookeeper.on_session(self._on_session)
 
-    def _on_session(self, event: SessionEvent) -> None:
-        if event == "connected":
-            self._must_read_all = True
-        self._changed.give()
-
-    def read_all(self) -> None:
-        """Raises ZooKeeperError if ZooKeeper does not answer."""
-        self._must_read_all = False
-        try:
-            self._read_all()
-        except ZooKeeperError:
-            self._must_read_all = True
-            raise
-
-    def loop(self) -> Loop:
-        while True:
-            try:
-                if self._must_read_all:
-                    self.read_all()
-                else:
-                    self._follow()
-            except ZooKeeperError as error:
-                self._must_read_all = True
-                logger.info("cannot read access rules in ZooKeeper, going on with those of before: %s", error)
-                yield Await(self._changed, LOOK_AGAIN_MS)
-                continue
-            yield Await(self._changed)
-
-    def _read_all(self) -> None:
-        """Notifications are looked at first, so that none that comes meanwhile is missed."""
-        self._zookeeper.sync()
+    def _read_whole(self) -> None:
         for kind in PatternType:
             self._last[kind] = max(self._notifications(kind), default="")
         patterns = [
@@ -107,7 +70,7 @@ class RuleWatch:
                         changed[decode_change(kind, path, node.data)] = None
                     except UnreadableRules as unreadable:
                         logger.error("%s; reading all access rules", unreadable)
-                        self._read_all()
+                        self._read_whole()
                         return
             if paths:
                 self._last[kind] = max(paths).rpartition("/")[2]
@@ -116,20 +79,7 @@ class RuleWatch:
             self._on_change(changed.keys())
 
     def _notifications(self, kind: PatternType) -> list[str]:
-        """The names of the notifications, in their order; their next change gives the signal."""
-        if not self._is_watching[kind]:
-            self._is_watching[kind] = True
-            try:
-                self._zookeeper.watch_children(CHANGES[kind], partial(self._fired, kind))
-            except ZooKeeperError:
-                self._is_watching[kind] = False
-                raise
-        names = self._zookeeper.children(CHANGES[kind])
-        return [name for name in names if name.startswith(CHANGE_PREFIX)]
-
-    def _fired(self, kind: PatternType) -> None:
-        self._is_watching[kind] = False
-        self._changed.give()
+        return self._nodes.notifications(CHANGES[kind], CHANGE_PREFIX)
 
     def _take(self, book: RuleBook, patterns: Iterable[Pattern]) -> None:
         named = list(patterns)

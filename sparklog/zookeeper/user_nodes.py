@@ -1,26 +1,22 @@
-"""Users who log in by SCRAM, as ZooKeeper holds them in Kafka's format: read whole, and again after a change.
+"""Users who log in by SCRAM, as ZooKeeper holds them in Kafka's format.
 
-A user's node, ``/config/users/NAME``, has a credential for each mechanism beside the user's quotas. Whoever
-changes one adds a notification below ``/config/changes``, which is what is watched here. A node that cannot
-be read costs its user alone the login.
+A user's node, ``/config/users/NAME``, has a credential for each mechanism beside the user's quotas. A
+credential that cannot be read costs its user alone the login.
 """
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from sparklog.core.controller.state.quota_nodes import USER_CONFIGS, entity_of
-from sparklog.core.controller.state.znodes import CONFIG_CHANGES, LOGIN_SECRET, decode_configs
+from sparklog.core.controller.state.quota_nodes import entity_of
+from sparklog.core.controller.state.znodes import LOGIN_SECRET
 from sparklog.core.security.login.known_users import Credentials, ScramUsers
 from sparklog.core.security.login.scram import SCRAM_MECHANISMS, parse_credential
 from sparklog.model.errors import SparklogError
-from sparklog.model.loops import Await, Loop, Signal
 from sparklog.model.quota_entity import USER
-from sparklog.model.zookeeper import ConnectionLost, Create, MultiFailed, ZooKeeper, ZooKeeperError
-
-LOOK_AGAIN_MS: Final = 1_000
-"""Pause before the next read after ZooKeeper did not answer. Meanwhile the users known last may log in."""
+from sparklog.model.zookeeper import ConnectionLost, Create, MultiFailed, ZooKeeper
+from sparklog.zookeeper.entity_configs import Configs
 
 SECRET_BYTES: Final = 32
 _ATTEMPTS_MAX: Final = 10
@@ -31,45 +27,43 @@ OnGone = Callable[[str, str], None]
 logger: Final = logging.getLogger(__name__)
 
 
-def load_users(zookeeper: ZooKeeper, users: ScramUsers) -> None:
-    """All users, and the secret of the cluster, before anybody may log in."""
-    users.secret = _read_or_create_secret(zookeeper)
-    users.replace_all(_read_users(zookeeper))
+class UsersReader:
+    """Keeps ``users`` as the nodes have them (``ConfigsReader``)."""
 
+    def __init__(self, users: ScramUsers, on_gone: OnGone) -> None:
+        self._users = users
+        self._on_gone = on_gone
+        self._known: dict[str, Credentials] = {}
 
-def watch_users(zookeeper: ZooKeeper, users: ScramUsers, on_gone: OnGone) -> Loop:
-    """Keep ``users`` as ZooKeeper has them."""
-    changed = Signal()
-    while True:
-        try:
-            zookeeper.watch_children(CONFIG_CHANGES, changed.give)
-            found = _read_users(zookeeper)
-        except ZooKeeperError as error:
-            logger.info("cannot read the users in ZooKeeper: %s", error)
-            yield Await(changed, LOOK_AGAIN_MS)
-            continue
-        for user, mechanism in users.replace_all(found):
-            on_gone(user, mechanism)
-        yield Await(changed)
+    def replace(self, nodes: Mapping[str, Configs]) -> None:
+        self._known = {}
+        for path, configs in nodes.items():
+            self._note(path, configs)
+        self._publish()
 
+    def put(self, path: str, configs: Configs) -> None:
+        if self._note(path, configs):
+            self._publish()
 
-def _read_users(zookeeper: ZooKeeper) -> dict[str, Credentials]:
-    paths = [f"{USER_CONFIGS}/{name}" for name in zookeeper.children(USER_CONFIGS)]
-    users: dict[str, Credentials] = {}
-    for path, node in zip(paths, zookeeper.get_many(paths), strict=True):
+    def _note(self, path: str, configs: Configs) -> bool:
+        """Whether the node is a user's own, and not of one of its clients."""
         entity = entity_of(path)
-        name = None if entity is None else entity.by_type.get(USER)
-        if name is not None and node is not None and node.data:
-            users[name] = _credentials_in(path, node.data)
-    return users
+        user = None if entity is None or len(entity.parts) > 1 else entity.by_type.get(USER)
+        if user is None:
+            return False
+        credentials = _credentials_in(path, configs)
+        if credentials:
+            self._known[user] = credentials
+        else:
+            self._known.pop(user, None)
+        return True
+
+    def _publish(self) -> None:
+        for user, mechanism in self._users.replace_all(self._known):
+            self._on_gone(user, mechanism)
 
 
-def _credentials_in(path: str, data: bytes) -> Credentials:
-    try:
-        configs = decode_configs(path, data)
-    except SparklogError as error:
-        logger.error("a user cannot log in: %s", error)
-        return {}
+def _credentials_in(path: str, configs: Configs) -> Credentials:
     found = {}
     for name, mechanism in SCRAM_MECHANISMS.items():
         credential = parse_credential(mechanism, configs[name]) if name in configs else None
@@ -80,7 +74,8 @@ def _credentials_in(path: str, data: bytes) -> Credentials:
     return found
 
 
-def _read_or_create_secret(zookeeper: ZooKeeper) -> bytes:
+def login_secret(zookeeper: ZooKeeper) -> bytes:
+    """The secret of the cluster's logins, made by the first that asks."""
     for _ in range(_ATTEMPTS_MAX):
         node = zookeeper.get(LOGIN_SECRET)
         if node is not None:

@@ -8,7 +8,8 @@ import pytest
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.errors import SecurityRefused
 from sparklog.client.security.connecting import connector_of
-from sparklog.core.security.login.scram import SCRAM_MECHANISMS, credential_of
+from sparklog.core.controller.state.entity_changes import notify_of
+from sparklog.core.security.login.scram import SCRAM_MECHANISMS, credential_of, credential_text
 from sparklog.model.settings.jaas import PLAIN_MODULE, SCRAM_MODULE
 from sparklog.model.zookeeper import Create, Delete
 from sparklog.network.listener_tls import inter_broker_connector
@@ -17,7 +18,6 @@ from sparklog.testing.memory_zookeeper import MemoryZooKeeper
 from sparklog.wire.messages.admin.create_topics import CreateTopicsRequest
 from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest
 from tests.certificates import Authority
-from tests.stored_users import credential_text
 from tests.waiting import until
 
 PASSWORDS = {"broker": "of the brokers", "alice": "wonder,land="}
@@ -138,7 +138,7 @@ def test_a_user_who_is_added_or_deleted_elsewhere_gets_in_or_out_at_once(tmp_pat
         tmp_path / "cluster", brokers=1, settings=settings_of("SCRAM-SHA-256", "SASL_PLAINTEXT")
     )
     add_users(cluster)
-    notification = Create("/config/changes/config_change_", b"{}", sequential=True)
+    notification = notify_of("/config/users/alice")
     with cluster, zookeeper_of(cluster) as zookeeper:
         node = cluster.brokers[1].node
         dial = connector_of(client_properties("SCRAM-SHA-256")).open

@@ -7,7 +7,8 @@ from sparklog.core.controller.state.znodes import CONFIG_CHANGES, encode_configs
 from sparklog.model.loops import go_on
 from sparklog.model.zookeeper import Create, ZooKeeperError
 from sparklog.testing.memory_zookeeper import MemoryZooKeeperServer
-from sparklog.zookeeper.entity_configs import LOOK_AGAIN_MS, EntityConfigs
+from sparklog.zookeeper.entity_configs import EntityConfigs
+from sparklog.zookeeper.notified_nodes import LOOK_AGAIN_MS
 from tests.waiting import until
 
 ALICE = "/config/users/alice"
@@ -99,12 +100,21 @@ def test_what_changed_between_the_first_reading_and_the_loop_is_not_missed(world
     assert world.kept.nodes[ALICE] == {"producer_byte_rate": "1"}
 
 
-def test_a_node_and_a_notification_that_are_none_have_no_effect(world):
+def test_a_node_that_cannot_be_read_has_no_settings(world):
     loop = world.begin()
     world.tool.set(ALICE, b"{no json")
-    world.tool.multi([notify_of(ALICE), Create(f"{CONFIG_CHANGES}/config_change_", b"?", sequential=True)])
+    world.tool.multi([notify_of(ALICE)])
     world.go_on(loop)
-    assert world.kept.nodes[ALICE] == {}
+    assert (world.kept.nodes[ALICE], world.kept.reads) == ({}, 1)
+
+
+def test_a_notification_that_cannot_be_read_has_everything_read_again(world, caplog):
+    loop = world.begin()
+    world.write(ALICE, notify=False, producer_byte_rate="1")
+    world.tool.multi([Create(f"{CONFIG_CHANGES}/config_change_", b"?", sequential=True)])
+    world.go_on(loop)
+    assert world.kept.nodes[ALICE] == {"producer_byte_rate": "1"}
+    assert "reading all users and quotas" in caplog.text
 
 
 def test_after_a_reconnect_everything_is_read_again(world):

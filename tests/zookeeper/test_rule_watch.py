@@ -87,7 +87,7 @@ def test_a_server_that_is_cut_off_keeps_its_rules_and_says_so(zookeeper, caplog)
     zookeeper.lose_connection()
     with caplog.at_level(logging.INFO):
         assert go_on(loop).timeout_ms is not None, "it looks again by itself"
-    assert "going on with those of before" in caplog.text
+    assert "going on with those known" in caplog.text
     assert authorizer.allows(ALICE, READ, TOPIC, "a")
     zookeeper.restore_connection()
     assert go_on(loop).timeout_ms is None

@@ -45,7 +45,7 @@ from sparklog.model.ports import Executor
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.network.access_control import AccessControl, access_control_of
-from sparklog.zookeeper.entity_configs import EntityConfigs
+from sparklog.zookeeper.entity_configs import ConfigsReader, EntityConfigs
 from sparklog.zookeeper.rule_watch import RuleWatch
 
 CONTROLLER_CALLS_MAX: Final = 4
@@ -96,6 +96,8 @@ class BodyPorts:
     """None without ``remote.log.storage.url``."""
     leadership_listeners: tuple[Callable[[PartitionTable], LeadershipListener], ...] = ()
     """Notified of each leadership before the broker's own listeners."""
+    config_readers: tuple[ConfigsReader, ...] = ()
+    """Are given the settings of users, clients and addresses, beside the quotas."""
     own_principal: str = ANONYMOUS
     """By which other brokers and the controller know this broker."""
     identity: Mapping[str, str] = field(default_factory=dict)
@@ -119,7 +121,7 @@ class BrokerBody:
     own_principal: str
     """As in ``BodyPorts``."""
     entity_configs: EntityConfigs
-    """Keeps quotas as ZooKeeper has them."""
+    """Keeps quotas and users as ZooKeeper has them."""
 
     @property
     def parts(self) -> ReplicaParts:
@@ -178,7 +180,7 @@ class BrokerBody:
             Dispatcher(context),
             None if access is None else RuleWatch(ports.zookeeper, access.authorizer),
             ports.own_principal,
-            EntityConfigs(ports.zookeeper, (context.quotas,)),
+            EntityConfigs(ports.zookeeper, (context.quotas, *ports.config_readers)),
         )
 
     def read_rules(self) -> None:

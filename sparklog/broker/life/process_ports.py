@@ -59,7 +59,7 @@ from sparklog.network.timer import ThreadTimer
 from sparklog.storage.disk import LocalDisk
 from sparklog.zookeeper.boot import read_boot_id, read_host_id
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
-from sparklog.zookeeper.user_nodes import load_users, watch_users
+from sparklog.zookeeper.user_nodes import UsersReader, login_secret
 
 logger: Final = logging.getLogger(__name__)
 
@@ -167,12 +167,12 @@ class ProcessPorts:
             ),
             new_seed=lambda: secrets.randbits(64),
             store=None if self._store is None else self._store.ports(),
+            config_readers=self._users_reader(),
             own_principal=own_principal(self._config) if self._config.get_str(AUTHORIZER) else ANONYMOUS,
             identity=self._identity,
         )
 
     def listen(self, body: BrokerBody) -> Broker:
-        self._follow_users()
         reactor = self._new_reactor(body)
         body.parts.chores.attentive_until = reactor.attentive_until
         reactor.start()
@@ -202,13 +202,13 @@ class ProcessPorts:
         self._certificate_metrics = watch_expiry("broker", self._tls, self._clock, self._timer)
         self._start_metrics(body)
 
-    def _follow_users(self) -> None:
+    def _users_reader(self) -> tuple[UsersReader, ...]:
+        """What follows the users of logins; nothing without them."""
         logins = self._logins
-        if logins is not None:
-            load_users(self.zookeeper, logins.users)
-            self.zookeeper_loops.start(
-                f"{self._name}-users", lambda: watch_users(self.zookeeper, logins.users, logins.on_gone)
-            )
+        if logins is None:
+            return ()
+        logins.users.secret = login_secret(self.zookeeper)
+        return (UsersReader(logins.users, logins.on_gone),)
 
     def _new_reactor(self, body: BrokerBody) -> Reactor:
         config = self._config

@@ -9,6 +9,7 @@ from typing import Final
 
 from sparklog.core.controller.state.quota_nodes import CLIENT_CONFIGS, IP_CONFIGS, USER_CONFIGS
 from sparklog.core.controller.state.znodes import CONFIG_CHANGES
+from sparklog.model.errors import SparklogError
 from sparklog.model.zookeeper import Create
 
 CHANGE_PREFIX: Final = "config_change_"
@@ -23,14 +24,17 @@ def notify_of(path: str) -> Create:
     return Create(f"{CONFIG_CHANGES}/{CHANGE_PREFIX}", data, sequential=True)
 
 
-def changed_path(data: bytes) -> str | None:
-    """The node that a notification is about; None if it is none of a user, client or address."""
+def changed_path(path: str, data: bytes) -> str | None:
+    """The node that the notification at ``path`` is about; None if it is none of a user, client or address.
+
+    Raises SparklogError if it cannot be read, so that nobody knows what has changed.
+    """
     try:
         document = json.loads(data)
         entity = document.get("entity_path") or f"{document['entity_type']}/{document['entity_name']}"
-    except (ValueError, KeyError, AttributeError):
-        return None
-    path = f"{_CONFIG}{entity}"
-    steps = path.split("/")
-    is_followed = path.startswith((f"{USER_CONFIGS}/", f"{CLIENT_CONFIGS}/", f"{IP_CONFIGS}/"))
-    return path if is_followed and not {"", ".", ".."} & set(steps[1:]) else None
+    except (ValueError, KeyError, AttributeError) as error:
+        raise SparklogError(f"{path} names nothing that has changed ({error!r}): {data[:200]!r}") from None
+    changed = f"{_CONFIG}{entity}"
+    steps = changed.split("/")
+    is_followed = changed.startswith((f"{USER_CONFIGS}/", f"{CLIENT_CONFIGS}/", f"{IP_CONFIGS}/"))
+    return changed if is_followed and not {"", ".", ".."} & set(steps[1:]) else None

@@ -15,6 +15,7 @@ from sparklog.core.security.login.scram import (
     ScramMechanism,
     client_key,
     credential_of,
+    credential_text,
     parse_credential,
     xor,
 )
@@ -28,7 +29,6 @@ from sparklog.core.security.login.scram_messages import (
     parse_server_first,
 )
 from sparklog.core.security.login.scram_server import ScramServer
-from tests.stored_users import credential_text
 
 SALT = b"0123456789abcdef0123"
 INVALID = (
