@@ -8,13 +8,12 @@ named with its host and application.
 Names of applications are quoted in paths, because they may have slashes.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from sparklog.model.errors import SparklogError
+from sparklog.core.controller.state.node_json import bad_node, decode_node, encode_node
 from sparklog.model.ids import BrokerId
 
 APPLICATIONS: Final = "/applications"
@@ -77,13 +76,13 @@ def encode_application(application: Application) -> bytes:
     shortened = [replace(one, reason=one.reason[:REASON_CHARACTERS_MAX]) for one in application.brokers]
     document = {"version": 1, **asdict(application), "brokers": [asdict(one) for one in shortened]}
     del document["name"]
-    return _encode(document)
+    return encode_node(document)
 
 
 def decode_application(node_name: str, data: bytes) -> Application:
     """``node_name`` is the last part of the node's path."""
     path = f"{APPLICATIONS}/{node_name}"
-    document = _decode(path, data)
+    document = decode_node(path, data)
     try:
         return Application(
             name=unquote(node_name),
@@ -95,7 +94,7 @@ def decode_application(node_name: str, data: bytes) -> Application:
             brokers=tuple(_hosted(one) for one in document["brokers"]),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise _bad(path, data, error) from None
+        raise bad_node(path, data, error) from None
 
 
 def _hosted(entry: Mapping[str, Any]) -> HostedBroker:
@@ -109,20 +108,20 @@ def _hosted(entry: Mapping[str, Any]) -> HostedBroker:
 
 
 def encode_known(known: KnownBroker) -> bytes:
-    return _encode(
+    return encode_node(
         {"version": 1, "host": known.host, "application": known.application, "release": known.release}
     )
 
 
 def decode_known(broker: BrokerId, data: bytes, version: int) -> KnownBroker:
     path = known_broker_path(broker)
-    document = _decode(path, data)
+    document = decode_node(path, data)
     try:
         return KnownBroker(
             str(document["host"]), str(document["application"]), str(document["release"]), version
         )
     except (KeyError, TypeError) as error:
-        raise _bad(path, data, error) from None
+        raise bad_node(path, data, error) from None
 
 
 def host_of(applications: Sequence[Application], broker: BrokerId) -> Application | None:
@@ -130,21 +129,3 @@ def host_of(applications: Sequence[Application], broker: BrokerId) -> Applicatio
     claiming = [one for one in applications if one.hosted(broker) is not None]
     serving = [one for one in claiming if (hosted := one.hosted(broker)) and hosted.state == "serving"]
     return next(iter(serving or claiming), None)
-
-
-def _encode(document: Mapping[str, Any]) -> bytes:
-    return json.dumps(document, separators=(",", ":")).encode()
-
-
-def _decode(path: str, data: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(data)
-    except ValueError as error:
-        raise SparklogError(f"ZooKeeper node {path} is not JSON ({error}): {data[:200]!r}") from None
-    if not isinstance(document, dict):
-        raise SparklogError(f"ZooKeeper node {path} is not a JSON object: {data[:200]!r}")
-    return document
-
-
-def _bad(path: str, data: bytes, error: Exception) -> SparklogError:
-    return SparklogError(f"ZooKeeper node {path} cannot be understood ({error!r}): {data[:200]!r}")

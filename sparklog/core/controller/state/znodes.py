@@ -10,7 +10,6 @@ Every decoder raises ``SparklogError`` naming the path for bytes that are not wh
 cannot be read must stop the reader, never be taken for absent.
 """
 
-import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +17,9 @@ from typing import Any, Final
 
 from sparklog.core.controller.state.applications import APPLICATIONS, KNOWN_BROKERS
 from sparklog.core.controller.state.incarnation import Incarnation, LogId, StoredIncarnation
+from sparklog.core.controller.state.node_json import bad_node, decode_node, encode_node
 from sparklog.core.controller.state.quota_nodes import CLIENT_CONFIGS, IP_CONFIGS, USER_CONFIGS
 from sparklog.model.cluster_facts import Broker, Endpoint, PartitionState, SecurityProtocol, plaintext
-from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, TopicId
 
 CLUSTER_ID: Final = "/cluster/id"
@@ -104,36 +103,18 @@ def delete_topic_path(topic: str) -> str:
     return f"{DELETE_TOPICS}/{topic}"
 
 
-def _encode(document: Mapping[str, Any]) -> bytes:
-    return json.dumps(document, separators=(",", ":")).encode()
-
-
-def _decode(path: str, data: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(data)
-    except ValueError as error:
-        raise SparklogError(f"ZooKeeper node {path} is not JSON ({error}): {data[:200]!r}") from None
-    if not isinstance(document, dict):
-        raise SparklogError(f"ZooKeeper node {path} is not a JSON object: {data[:200]!r}")
-    return document
-
-
-def _bad(path: str, data: bytes, error: Exception) -> SparklogError:
-    return SparklogError(f"ZooKeeper node {path} cannot be understood ({error!r}): {data[:200]!r}")
-
-
 # ------------------------------------------------------------------------------------------- cluster id
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:
-    return _encode({"version": "1", "id": cluster_id})
+    return encode_node({"version": "1", "id": cluster_id})
 
 
 def decode_cluster_id(data: bytes) -> str:
     try:
-        return str(_decode(CLUSTER_ID, data)["id"])
+        return str(decode_node(CLUSTER_ID, data)["id"])
     except KeyError as error:
-        raise _bad(CLUSTER_ID, data, error) from None
+        raise bad_node(CLUSTER_ID, data, error) from None
 
 
 # ------------------------------------------------------------------------------------------- controller
@@ -153,7 +134,7 @@ class ControllerNode:
 
 
 def encode_controller(node: ControllerNode) -> bytes:
-    return _encode(
+    return encode_node(
         {
             "version": 1,
             "host": node.host,
@@ -167,7 +148,7 @@ def encode_controller(node: ControllerNode) -> bytes:
 
 
 def decode_controller(data: bytes) -> ControllerNode:
-    document = _decode(CONTROLLER, data)
+    document = decode_node(CONTROLLER, data)
     try:
         return ControllerNode(
             host=str(document["host"]),
@@ -180,7 +161,7 @@ def decode_controller(data: bytes) -> ControllerNode:
             },
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise _bad(CONTROLLER, data, error) from None
+        raise bad_node(CONTROLLER, data, error) from None
 
 
 def encode_controller_epoch(epoch: ControllerEpoch) -> bytes:
@@ -191,7 +172,7 @@ def decode_controller_epoch(data: bytes) -> ControllerEpoch:
     try:
         return ControllerEpoch(int(data))
     except ValueError as error:
-        raise _bad(CONTROLLER_EPOCH, data, error) from None
+        raise bad_node(CONTROLLER_EPOCH, data, error) from None
 
 
 # ---------------------------------------------------------------------------------------------- brokers
@@ -206,7 +187,7 @@ def encode_broker(broker: Broker, *, timestamp_ms: int = 0) -> bytes:
         one for one in broker.endpoints.values() if one.security_protocol is SecurityProtocol.PLAINTEXT
     )
     plain = next(in_the_clear, None)
-    return _encode(
+    return encode_node(
         {
             "version": 5,
             "host": None if plain is None else plain.host,
@@ -224,7 +205,7 @@ def encode_broker(broker: Broker, *, timestamp_ms: int = 0) -> bytes:
 def decode_broker(broker: BrokerId, data: bytes, epoch: BrokerEpoch) -> Broker:
     """``epoch`` is the ``czxid`` of the node."""
     path = broker_path(broker)
-    document = _decode(path, data)
+    document = decode_node(path, data)
     try:
         rack = document.get("rack")
         return Broker(
@@ -234,7 +215,7 @@ def decode_broker(broker: BrokerId, data: bytes, epoch: BrokerEpoch) -> Broker:
             rack=None if rack is None else str(rack),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _bad(path, data, error) from None
+        raise bad_node(path, data, error) from None
 
 
 def _endpoints(document: Mapping[str, Any]) -> dict[str, Endpoint]:
@@ -256,15 +237,15 @@ def _endpoints(document: Mapping[str, Any]) -> dict[str, Endpoint]:
 
 
 def encode_suspects(directories: Iterable[str]) -> bytes:
-    return _encode({"version": 1, "directories": sorted(directories)})
+    return encode_node({"version": 1, "directories": sorted(directories)})
 
 
 def decode_suspects(broker: BrokerId, data: bytes) -> frozenset[str]:
     path = suspects_path(broker)
     try:
-        return frozenset(str(directory) for directory in _decode(path, data)["directories"])
+        return frozenset(str(directory) for directory in decode_node(path, data)["directories"])
     except (KeyError, TypeError) as error:
-        raise _bad(path, data, error) from None
+        raise bad_node(path, data, error) from None
 
 
 def encode_incarnation(record: Incarnation) -> bytes:
@@ -288,7 +269,7 @@ def encode_incarnation(record: Incarnation) -> bytes:
         document["unseen"] = dict(sorted(record.unseen.items()))
     if record.absent:
         document["absent"] = {one: int(epoch) for one, epoch in sorted(record.absent.items())}
-    return _encode(document)
+    return encode_node(document)
 
 
 def _by_topic(incarnations: Mapping[LogId, int]) -> dict[str, dict[str, list[int]]]:
@@ -311,7 +292,7 @@ def _by_log(topics: Mapping[str, Mapping[str, Sequence[int]]]) -> dict[LogId, in
 def decode_incarnation(broker: BrokerId, data: bytes, version: int, mzxid: int) -> StoredIncarnation:
     """``version`` and ``mzxid`` are those of the node: the number, and the epoch unless the record has it."""
     path = incarnation_path(broker)
-    document = _decode(path, data)
+    document = decode_node(path, data)
     try:
         epoch = document.get("broker_epoch")
         record = Incarnation(
@@ -330,7 +311,7 @@ def decode_incarnation(broker: BrokerId, data: bytes, version: int, mzxid: int) 
             kept=_by_log(document.get("kept", {})),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise _bad(path, data, error) from None
+        raise bad_node(path, data, error) from None
     written_by = BrokerEpoch(mzxid) if record.broker_epoch is None else record.broker_epoch
     return StoredIncarnation(record, version, written_by)
 
@@ -370,7 +351,7 @@ def _ids(values: Sequence[Any]) -> tuple[BrokerId, ...]:
 
 def encode_topic(node: TopicNode) -> bytes:
     numbered = list(enumerate(node.assignments))
-    return _encode(
+    return encode_node(
         {
             "version": 3,
             "topic_id": str(node.id),
@@ -388,7 +369,7 @@ def encode_topic(node: TopicNode) -> bytes:
 
 def decode_topic(topic: str, data: bytes) -> TopicNode:
     path = topic_path(topic)
-    document = _decode(path, data)
+    document = decode_node(path, data)
     try:
         replicas = document["partitions"]
         adding, removing = document["adding_replicas"], document["removing_replicas"]
@@ -398,7 +379,7 @@ def decode_topic(topic: str, data: bytes) -> TopicNode:
         )
         return TopicNode(uuid.UUID(document["topic_id"]), assignments, int(document.get("schema_version", 0)))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _bad(path, data, error) from None
+        raise bad_node(path, data, error) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,12 +428,12 @@ def encode_state(state: PartitionState, controller_epoch: ControllerEpoch) -> by
     }
     if state.store_given_up_in_epoch >= 0:
         document["store_given_up_in_epoch"] = state.store_given_up_in_epoch
-    return _encode(document)
+    return encode_node(document)
 
 
 def decode_state(topic: str, partition: int, data: bytes) -> StateNode:
     path = state_path(topic, partition)
-    document = _decode(path, data)
+    document = decode_node(path, data)
     try:
         incarnations = document["isr_incarnations"]
         return StateNode(
@@ -467,20 +448,20 @@ def decode_state(topic: str, partition: int, data: bytes) -> StateNode:
             store_given_up_in_epoch=LeaderEpoch(int(document.get("store_given_up_in_epoch", -1))),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _bad(path, data, error) from None
+        raise bad_node(path, data, error) from None
 
 
 def encode_configs(configs: Mapping[str, str]) -> bytes:
     """What ``/config/topics/T`` and ``/config/brokers/N`` hold."""
-    return _encode({"version": 1, "config": dict(configs)})
+    return encode_node({"version": 1, "config": dict(configs)})
 
 
 def decode_configs(path: str, data: bytes) -> dict[str, str]:
-    document = _decode(path, data)
+    document = decode_node(path, data)
     try:
         return {str(name): str(value) for name, value in document["config"].items()}
     except (KeyError, TypeError, AttributeError) as error:
-        raise _bad(path, data, error) from None
+        raise bad_node(path, data, error) from None
 
 
 # ----------------------------------------------------------------------------------------- producer ids
@@ -499,7 +480,7 @@ class ProducerIdBlock:
 
 
 def encode_producer_id_block(block: ProducerIdBlock) -> bytes:
-    return _encode(
+    return encode_node(
         {
             "version": 1,
             "broker": block.broker,
@@ -510,7 +491,7 @@ def encode_producer_id_block(block: ProducerIdBlock) -> bytes:
 
 
 def decode_producer_id_block(data: bytes) -> ProducerIdBlock:
-    document = _decode(PRODUCER_ID_BLOCK, data)
+    document = decode_node(PRODUCER_ID_BLOCK, data)
     try:
         return ProducerIdBlock(
             broker=BrokerId(int(document["broker"])),
@@ -518,4 +499,4 @@ def decode_producer_id_block(data: bytes) -> ProducerIdBlock:
             last=int(document["block_end"]),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise _bad(PRODUCER_ID_BLOCK, data, error) from None
+        raise bad_node(PRODUCER_ID_BLOCK, data, error) from None
