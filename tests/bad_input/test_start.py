@@ -265,7 +265,7 @@ def test_a_setting_that_cannot_be_kept(
 
 
 def test_an_authorizer_that_lets_no_broker_in(told: Callable[..., str], case: Case) -> None:
-    seen = told("-c", "authorizer.class.name=kafka.security.authorizer.AclAuthorizer", status=1)
+    seen = told("-c", "authorizer.class.name=kafka.security.authorizer.AclAuthorizer", status=2)
     case("an authorizer, and brokers that nobody knows", "`sparklog start`", seen)
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Final
 
-from sparklog.cli.command import DONE, FAILED
-from sparklog.model.errors import SparklogError
+from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
+from sparklog.model.errors import ConfigError, SparklogError
 from sparklog_runtime.life.local_cluster import LocalCluster
 from sparklog_runtime.settings.log_files import log_to_file
 from sparklog_runtime.start.demo_folder import keep_from_demos
@@ -53,9 +53,10 @@ def run_in_foreground(
 ) -> int:
     """Start, do ``work``, and stop when it returns or a signal arrives; no process of the run remains.
 
-    The exit status is what ``work`` returned, 1 if start or work failed, and after a signal what
-    ``interrupted`` makes of its number: for a cluster that runs until then, that is its proper end. ``greet``
-    is called first, once signals are handled, and ``hush`` before the stop: it ends all other output.
+    The exit status is what ``work`` returned, 1 if start or work failed, 2 if a setting kept them from it,
+    and after a signal what ``interrupted`` makes of its number: for a cluster that runs until then, that is
+    its proper end. ``greet`` is called first, once signals are handled, and ``hush`` before the stop: it ends
+    all other output.
     """
     woken = threading.Event()
     signals: list[int] = []
@@ -148,7 +149,7 @@ def _status(cluster: LocalCluster, outcome: _Outcome) -> int:
         return FAILED
     if outcome.error is not None and not isinstance(outcome.error, StartInterrupted):
         say(outcome.reason)
-        return FAILED
+        return WRONG_USAGE if isinstance(outcome.error, ConfigError) else FAILED
     return outcome.status
 
 
