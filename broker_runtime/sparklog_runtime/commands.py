@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import logging
+from pathlib import Path
 from typing import Final
 
 from sparklog.cli.command import WRONG_USAGE, Command, UsageError
@@ -12,6 +13,7 @@ from sparklog.model.settings.config import check_broker_settings
 from sparklog_runtime.life.foreground import run_in_foreground, serve
 from sparklog_runtime.life.local_cluster import LocalCluster
 from sparklog_runtime.settings.settings_check import master_problem, zookeeper_problem
+from sparklog_runtime.settings.settings_file import SettingsFile, read_settings_file
 from sparklog_runtime.start.cluster_options import DEFAULT_PORT, ClusterOptions
 from sparklog_runtime.voice import Voice, say
 
@@ -90,6 +92,14 @@ def _add_start_arguments(parser: argparse.ArgumentParser) -> None:
         help="log directories of each broker (default: %(default)s)",
     )
     add(
+        "--settings",
+        dest="settings_file",
+        type=Path,
+        metavar="FILE",
+        help="settings of brokers in Kafka's format, such as the server.properties of `sparklog conf`; "
+        "--zookeeper and -c go over it",
+    )
+    add(
         "-c",
         "--config",
         dest="settings",
@@ -119,15 +129,25 @@ def _check_together(args: argparse.Namespace) -> None:
 
 
 def _options(args: argparse.Namespace) -> ClusterOptions:
+    """ConfigError for a settings file that cannot be used."""
+    file = SettingsFile({}, None, ())
+    if args.settings_file is not None:
+        file = read_settings_file(args.settings_file)
+    if file.log_dir_patterns and args.log_dirs_per_broker > 1:
+        raise UsageError(
+            f"--log-dirs-per-broker {args.log_dirs_per_broker}: {args.settings_file} lists the directories "
+            "(log.dirs); leave one of them out"
+        )
     return ClusterOptions(
         root=args.root,
         brokers=args.brokers,
         port=args.port,
         broker_ids=args.broker_ids or (),
         log_dirs_per_broker=args.log_dirs_per_broker,
-        zookeeper=args.zookeeper,
+        zookeeper=args.zookeeper or file.zookeeper,
         master=args.master,
-        settings=dict(args.settings),
+        settings=file.settings | dict(args.settings),
+        log_dir_patterns=file.log_dir_patterns,
         chooses_defaults=True,
     )
 

@@ -28,6 +28,50 @@ def test_options_have_the_defaults_that_are_promised() -> None:
     assert (arguments.zookeeper, arguments.master, arguments.broker_ids) == (None, None, None)
 
 
+def test_a_settings_file_counts_where_no_option_goes_over_it(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("zookeeper.connect=zk:2181/x\nlog.dirs=/d\nnum.partitions=3\nnum.io.threads=2\n")
+    options = commands._options(parsed("--settings", str(file), "-c", "num.partitions=5"))
+    assert options.settings == {"num.partitions": "5", "num.io.threads": "2"}
+    assert (options.zookeeper, options.log_dir_patterns) == ("zk:2181/x", ("/d/broker-{id}",))
+    assert commands._options(parsed("--settings", str(file), "--zookeeper", "h:1")).zookeeper == "h:1"
+
+
+def test_a_settings_file_without_zookeeper_and_directories_leaves_both_to_the_start(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=3\n")
+    options = commands._options(parsed("--settings", str(file)))
+    assert (options.settings, options.zookeeper, options.log_dir_patterns) == (
+        {"num.partitions": "3"},
+        None,
+        (),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (None, "No such file or directory"),
+        ("nonsense\n", "line 1: 'nonsense'"),
+        ("num.partition=3\n", "did you mean num.partitions?"),
+        ("log.dirs=data\n", "log.dirs=data must list absolute directories"),
+        ("zookeeper.connect=nowhere\n", "zookeeper.connect=nowhere"),
+        ("log.dirs=/d\n", "leave one of them out"),
+    ],
+)
+def test_a_settings_file_that_cannot_be_used_is_named_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, complaint: str
+) -> None:
+    file = tmp_path / "server.properties"
+    if text is not None:
+        file.write_text(text)
+    words = ["--settings", str(file), "--log-dirs-per-broker", "2"]
+    assert main(["start", "--brokers", "3", "--root", str(tmp_path / "root"), *words]) == WRONG_USAGE
+    told = capsys.readouterr().err
+    assert complaint in told
+    assert not (tmp_path / "root").exists()
+
+
 @pytest.mark.parametrize("zookeeper", ["h:2181", "a:1,b:2/x/y", "[::1]:2181/x", "127.0.0.1:65535"])
 def test_a_zookeeper_may_have_several_hosts_and_a_chroot(zookeeper: str) -> None:
     assert parsed("--zookeeper", zookeeper).zookeeper == zookeeper

@@ -1,6 +1,7 @@
 """docs/security.md, line by line: its files are saved and its commands run, in their order."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,17 @@ def test_each_command_of_the_page_does_what_the_page_says(reader: Person) -> Non
             ),
             f"the new certificate in {log}",
         )
+
+
+def test_the_cluster_with_logins_lets_its_user_in_and_nobody_else(reader: Person) -> None:
+    blocks = list(blocks_of(DOCS / "security.md"))
+    authority = next(block for block in blocks if block.kind == "bash")
+    settings = next(block for block in blocks if "secrets.properties" in block.text)
+    (start,) = (replace(block, kind="bash stays") for block in blocks if block.kind == "bash instead")
+    (create,) = (replace(block, kind="bash") for block in blocks if block.kind == "bash then")
+    for block in (authority, settings, start):
+        reader.follow(block)
+    assert "orders" in reader.follow(create)
+    refused = "sed s/of-alice/of-bob/ alice-logs-in.properties > wrong.properties\n"
+    refused += "! sparklog topics list --root logins --command-config wrong.properties 2>&1"
+    assert "alice" in reader.follow(Block("", "bash", refused))

@@ -26,8 +26,7 @@ from sparklog.model.settings.config import check_broker_settings
 from sparklog_runtime.commands import broker_ids
 from sparklog_runtime.life.foreground import run_in_foreground, serve
 from sparklog_runtime.life.local_cluster import LocalCluster
-from sparklog_runtime.settings.properties import read_properties
-from sparklog_runtime.settings.settings_check import zookeeper_problem
+from sparklog_runtime.settings.settings_file import bad_log_dirs, read_settings_file
 from sparklog_runtime.start.cluster_options import DEFAULT_PORT, ClusterOptions
 from sparklog_runtime.start.reachable import master_problem_now
 from sparklog_runtime.start.session import stop_context
@@ -69,35 +68,21 @@ def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
 
 def cluster_options(args: argparse.Namespace, application: str = "") -> ClusterOptions:
     """Arguments and settings file as options; ConfigError says what is missing from the file."""
-    settings = read_properties(args.settings)
-    zookeeper = settings.pop("zookeeper.connect", "")
-    roots = [root.strip() for root in settings.pop("log.dirs", "").split(",") if root.strip()]
-    if not zookeeper:
+    file = read_settings_file(args.settings)
+    if file.zookeeper is None:
         raise ConfigError(f"{args.settings} does not say zookeeper.connect: a cluster of its own needs one")
-    problem = zookeeper_problem(zookeeper)
-    if problem is not None:
-        raise ConfigError(f"{args.settings}: zookeeper.connect={zookeeper}: {problem}")
-    if not roots or not all(root.startswith("/") for root in roots):
-        raise ConfigError(
-            f"{args.settings}: log.dirs={','.join(roots)} must list absolute directories on the brokers' "
-            "hosts; an executor's working directory is deleted with it"
-        )
-    if settings.get("hosts.file"):
-        settings["hosts.file"] = str(args.settings.absolute().parent / settings["hosts.file"])
+    if not file.log_dir_patterns:
+        raise bad_log_dirs(args.settings, [])
     return ClusterOptions(
         root=args.root,
         brokers=args.brokers,
         port=args.port,
         broker_ids=args.broker_ids or (),
-        zookeeper=zookeeper,
-        settings=settings,
-        log_dir_patterns=tuple(_pattern(root) for root in roots),
+        zookeeper=file.zookeeper,
+        settings=file.settings,
+        log_dir_patterns=file.log_dir_patterns,
         application=application,
     )
-
-
-def _pattern(root: str) -> str:
-    return root.rstrip("/").replace("{", "{{").replace("}", "}}") + "/broker-{id}"
 
 
 def _stop_with_spark() -> None:
