@@ -8,6 +8,9 @@
         |
         +--> position = end: loaded
 
+The replay stops once where the last election that may have lost records found the log's end, because a
+machine must not rely on the latest state before that offset (``StateMachine.replay_loss``).
+
 A load ends when the high watermark has passed the log's end at the election, because the previous leader may
 have acknowledged records up to there, and this one may still lose them. It ends without a result when its
 leader epoch does (KAFKA-9307).
@@ -68,6 +71,8 @@ class Load:
     """The log's end at the election, exclusive."""
     not_before_ms: MonotonicMs = MonotonicMs(0)
     """No step is made before this time."""
+    is_after_loss: bool = False
+    """Whether all records that the last lossy election found are replayed."""
     polls: int = 0
     """Steps that had to wait, each twice as long as the last one, up to ``POLL_MAX_MS``."""
     records: int = 0
@@ -135,11 +140,15 @@ class Loads:
 
     def _advance(self, load: Load) -> bool:
         high_watermark = load.host.high_watermark()
-        if isinstance(high_watermark, ErrorCode):
+        loss_end = 0 if load.is_after_loss else load.host.loss_end()
+        if isinstance(high_watermark, ErrorCode) or isinstance(loss_end, ErrorCode):
             self._wait(load)  # until the shard resigns, because its leader epoch is over
             return load.host.is_over
-        if load.position < min(load.end, high_watermark):
-            self._replay(load, min(load.end, high_watermark))
+        _note_loss(load, loss_end)
+        stop = min(load.end, high_watermark) if load.is_after_loss else min(loss_end, high_watermark)
+        if load.position < stop:
+            self._replay(load, stop)
+            _note_loss(load, loss_end)
         elif high_watermark < load.end:
             self._wait(load)
         if load.position >= load.end <= high_watermark:
@@ -230,6 +239,14 @@ class Loads:
 def _turn(load: Load) -> tuple[bool, int]:
     """The order of loads: those that clients ask for first, then those with fewer offsets left."""
     return not load.host.shard.is_asked_for, load.end - load.position
+
+
+def _note_loss(load: Load, loss_end: int) -> None:
+    """Notify the machine if the load has just replayed the records that a lossy election found."""
+    if load.position >= loss_end and not load.is_after_loss:
+        load.is_after_loss = True
+        if loss_end > 0:
+            load.host.shard.machine.replay_loss()
 
 
 def _kind_of(batch: tuple[int, BatchHeader]) -> tuple[int | None, bool]:

@@ -28,6 +28,7 @@ from sparklog.core.coordinator.shard import (
     ShardAction,
 )
 from sparklog.core.coordinator.state_machine import Now, Request
+from sparklog.core.replication.leader import Leader
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import (
     NO_PRODUCER_EPOCH,
@@ -137,12 +138,17 @@ class ShardHost:
 
     def high_watermark(self) -> int | ErrorCode:
         """The partition's high watermark, or an error if this broker no longer leads in this epoch."""
+        return self._leader_offset(lambda leader: leader.marks.high_watermark)
+
+    def loss_end(self) -> int | ErrorCode:
+        """As ``Leader.loss_end``, or an error if this broker no longer leads in this epoch."""
+        return self._leader_offset(lambda leader: leader.loss_end)
+
+    def _leader_offset(self, look: Callable[[Leader], int]) -> int | ErrorCode:
         partition = self._replicas.get(self.topic_partition)
         if partition is None:
             return ErrorCode.not_leader_or_follower
-        return partition.reads.leader_offset(
-            self.leader_epoch, lambda leader, log: leader.marks.high_watermark
-        )
+        return partition.reads.leader_offset(self.leader_epoch, lambda leader, log: look(leader))
 
     # Steps
 

@@ -3,7 +3,7 @@
 A *shard* is one coordinator on one partition of its internal topic, in one leader epoch. It reads the log
 into a fresh machine, and then passes facts to the machine and carries out the machine's actions:
 
-    loading: replay, replay_pending, replay_end (each in log order), on_loaded
+    loading: replay, replay_pending, replay_end, replay_loss (each in log order), on_loaded
     active:  on_request, on_written, on_time, on_topics_deleted   -> Reply, Write, Tell
              on_end
     end:     on_resigned                                          -> Reply
@@ -71,6 +71,9 @@ class StateMachine(Protocol):
 
     def replay_end(self, producer_id: int, is_commit: bool) -> None:
         """Apply the end of a producer's transaction, while loading."""
+
+    def replay_loss(self) -> None:
+        """Acknowledged records that followed here may be lost; at most once, while loading."""
 
     def on_loaded(self, now: Now) -> list[Action]:
         """The log up to the end that it had at the election was replayed, and is committed."""

@@ -76,6 +76,9 @@ class GroupMachine:
     def replay_pending(self, record: StateRecord, producer_id: int) -> None:
         self.state.applied.apply_pending(record, producer_id)
 
+    def replay_loss(self) -> None:
+        """Nothing: members of an earlier generation are unknown to a machine that has just loaded."""
+
     def replay_end(self, producer_id: int, is_commit: bool) -> None:
         self.state.applied.end(producer_id, is_commit)
 

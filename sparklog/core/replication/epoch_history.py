@@ -10,7 +10,7 @@ A new leader assigns ``(its epoch, log end offset)`` *before* it appends, so tha
 that cuts nothing, or an entry at the log's end would be reported as diverging for ever (KAFKA-10706).
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -93,6 +93,10 @@ class EpochHistory:
         if following == 0:
             return EpochEnd(LeaderEpoch(epoch), self.entries[0].start_offset)
         return EpochEnd(self.entries[following - 1].epoch, self.entries[following].start_offset)
+
+    def end_before(self, epoch: int) -> Offset:
+        """Where the epochs before ``epoch`` end in this log, which has ``epoch`` or a later one."""
+        return self.entries[bisect_left(self.entries, epoch, key=_epoch_of)].start_offset
 
     def has(self, epoch: int) -> bool:
         """Whether ``epoch`` began in this log."""

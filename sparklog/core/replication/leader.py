@@ -153,6 +153,14 @@ class Leader:
             store_given_up_in_epoch=state.store_given_up_in_epoch,
         )
 
+    @property
+    def loss_end(self) -> int:
+        """The log's end, exclusive, at the last election that may have lost records; 0 without such one.
+
+        Records that were acknowledged at this offset or later, before that election, may be gone.
+        """
+        return 0 if self.lost_in_epoch < 0 else self.epochs.end_before(self.lost_in_epoch)
+
     def on_history(self, beginning: Beginning | None) -> list[Action]:
         """The log was compared with the history in the store. ``beginning``: where it begins anew, because it
         lacks a part of the history; None if it lacks nothing.

@@ -97,6 +97,8 @@ class TransactionMachine:
     events: RecentEvents = field(default_factory=RecentEvents)
     next_check_ms: MonotonicMs | None = None
     unchecked: deque[str] = field(default_factory=deque)
+    producers_before_loss: frozenset[int] = frozenset()
+    """Producer ids that get no further epoch: see ``replay_loss``."""
     last_write_id: int = 0
     connections: LatestConnections = field(default_factory=LatestConnections)
 
@@ -114,6 +116,10 @@ class TransactionMachine:
 
     def replay_end(self, producer_id: int, is_commit: bool) -> None:
         """As ``replay_pending``."""
+
+    def replay_loss(self) -> None:
+        """Later epochs of the producer ids that the machine has may have been given and used."""
+        self.producers_before_loss = frozenset(value.producer_id for value in self.values.values())
 
     def on_end(self, producer_id: int, is_commit: bool, now: Now) -> list[Action]:
         """As ``replay_pending``."""
@@ -212,7 +218,9 @@ class TransactionMachine:
     def _initialise(self, token: Token, request: InitProducerId, now: Now) -> list[Action]:
         if not 0 < request.timeout_ms <= self.settings.timeout_max_ms:
             return [Reply(token, request.refused(ErrorCode.invalid_transaction_timeout))]
-        moved = initialised(self.values.get(request.key), request, now.wall_ms)
+        value = self.values.get(request.key)
+        is_used_up = value is not None and value.producer_id in self.producers_before_loss
+        moved = initialised(value, request, now.wall_ms, is_used_up=is_used_up)
         if isinstance(moved, InitializedProducer):
             return [Reply(token, moved)]
         if moved.state is TransactionState.PREPARE_ABORT:

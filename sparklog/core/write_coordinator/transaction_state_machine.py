@@ -63,6 +63,9 @@ class TransactionStateMachine:
     def replay_end(self, producer_id: int, is_commit: bool) -> None:
         """As ``replay_pending``."""
 
+    def replay_loss(self) -> None:
+        self.transactions.replay_loss()
+
     def on_end(self, producer_id: int, is_commit: bool, now: Now) -> list[Action]:
         """As ``replay_pending``."""
         return []

@@ -141,12 +141,12 @@ class Coordinated:
         gone = before.names.keys() - self.metadata.snapshot.names.keys()
         self.coordinators.on_topics_deleted(NamedTopic(before.names[one], one) for one in gone)
 
-    def become(self, leader=1, epoch=1, isr=(1, 2), min_isr=1, **in_zookeeper):
+    def become(self, leader=1, epoch=1, isr=(1, 2), min_isr=1, lost_in_epoch=-1, **in_zookeeper):
         """The controller's decision, which ZooKeeper has too, unless ``in_zookeeper`` says otherwise."""
         replicas = (BrokerId(1), BrokerId(2))
         state = PartitionState(
             leader=BrokerId(leader), leader_epoch=LeaderEpoch(epoch), isr=tuple(map(BrokerId, isr)),
-            replicas=replicas, min_insync_replicas=min_isr,
+            replicas=replicas, min_insync_replicas=min_isr, lost_in_epoch=LeaderEpoch(lost_in_epoch),
         )  # fmt: skip
         self.decide(**{"leader": leader, "epoch": epoch, **in_zookeeper})
         configs = {"cleanup.policy": "compact", "min.insync.replicas": str(min_isr)}

@@ -10,6 +10,7 @@ from sparklog.broker.internal_append import InternalAppends, InternalBatch
 from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.core.coordinator.actions import StateRecord
 from sparklog.core.coordinator.shard import Phase
+from sparklog.core.group.group_machine import GroupMachine
 from sparklog.core.group.records import OffsetKey, OffsetValue
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import CorruptBatch, ErrorCode
@@ -268,6 +269,27 @@ def test_a_log_with_gaps_and_a_raised_start_is_loaded_whole(written):
     written.confirm()
     assert written.committed("group-0") == [{}]
     assert written.committed("group-2") == [{"events": 2}]
+
+
+@pytest.mark.parametrize(
+    ("lost_in_epoch", "found"), [(-1, None), (1, None), (2, [7]), (3, [7]), (5, [7, 8])],
+    ids=["no loss", "of an empty log", "before nobody wrote", "between the records", "in this epoch"],
+)  # fmt: skip
+def test_a_machine_is_notified_of_a_loss_between_the_records_found_and_those_since(
+    coordinated, monkeypatch, lost_in_epoch, found
+):
+    replayed, notified = [], []
+    monkeypatch.setattr(GroupMachine, "replay", lambda _, record: replayed.append(record.value.offset))
+    monkeypatch.setattr(GroupMachine, "replay_loss", lambda _: notified.append(list(replayed)))
+    for epoch, offset in ((1, 7), (3, 8)):
+        coordinated.become(epoch=epoch)
+        write(coordinated, offset_record(offset, group=f"g{offset}"))
+        coordinated.become(leader=2, epoch=epoch + 1)
+    coordinated.become(epoch=5, lost_in_epoch=lost_in_epoch)
+    coordinated.follow()
+    coordinated.load()
+    assert replayed == [7, 8]
+    assert notified == ([] if found is None else [found])
 
 
 def damage(coordinated, at):

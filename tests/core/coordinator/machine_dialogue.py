@@ -49,10 +49,19 @@ class MachineDialogue:
 
     def load(self, records):
         """The machine reads ``records``, and begins to coordinate."""
-        self.log = list(records)
-        for record in self.log:
-            self.machine.replay(record)
+        self._replay(records)
         self.carry_out(self.machine.on_loaded(self.now))
+
+    def load_after_loss(self, found, since):
+        """As ``load``; an election that may have lost records found those of ``found``."""
+        self._replay(found)
+        self.machine.replay_loss()
+        self.load(since)
+
+    def _replay(self, records):
+        for record in records:
+            self.log.append(record)
+            self.machine.replay(record)
 
     def carry_out(self, actions):
         self.machine.check_invariants()

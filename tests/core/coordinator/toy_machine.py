@@ -58,6 +58,9 @@ class Registers:
     def replay_end(self, producer_id, is_commit):
         self.seen.append((producer_id, is_commit))
 
+    def replay_loss(self):
+        self.seen.append("loss")
+
     def on_end(self, producer_id, is_commit, now):
         self.seen.append((producer_id, is_commit))
         return []

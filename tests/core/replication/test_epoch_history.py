@@ -26,6 +26,11 @@ def test_an_epoch_that_never_was_is_answered_with_the_one_before_it() -> None:
     assert EpochHistory.of([(1, 0), (3, 10), (6, 20)]).end_offset_for(5, 25) == (3, 20)
 
 
+@pytest.mark.parametrize(("epoch", "offset"), [(1, 0), (2, 10), (3, 10), (4, 20), (6, 20)])
+def test_all_before_an_epoch_end_where_it_or_the_next_one_begins(epoch: int, offset: int) -> None:
+    assert EpochHistory.of([(1, 0), (3, 10), (6, 20)]).end_before(epoch) == offset
+
+
 def test_an_epoch_older_than_the_first_ends_where_the_first_begins() -> None:
     assert EpochHistory.of([(4, 7), (5, 10)]).end_offset_for(2, 25) == (2, 7)
 

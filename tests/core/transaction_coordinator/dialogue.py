@@ -41,9 +41,17 @@ class Dialogue(MachineDialogue):
 
     def successor(self):
         """The next coordinator: it knows what is in the log."""
+        return self._loaded(lambda other: other.load(self.log))
+
+    def successor_after_loss(self, lost, since=()):
+        """The next coordinator: its log lost the last ``lost`` records, and took those of ``since``."""
+        kept = self.log[: len(self.log) - lost]
+        return self._loaded(lambda other: other.load_after_loss(kept, since))
+
+    def _loaded(self, load):
         other = Dialogue(self.settings, self.takes)
-        other.now_ms = self.now_ms
-        other.load(self.log)
+        other.now_ms, other.fresh_id = self.now_ms, self.fresh_id
+        load(other)
         return other
 
     # What clients do

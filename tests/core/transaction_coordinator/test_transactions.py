@@ -122,6 +122,52 @@ def test_a_producer_with_the_last_epoch_gets_another_id_once_also_if_it_asks_twi
         assert (answer.producer_id, answer.producer_epoch) == (102, 0)
 
 
+# After an election that may have lost records: epochs that nobody remembers may have been given
+
+
+def lost_epoch():
+    """A dialogue whose log will lose that the id's producer got epoch 1; and what it had before and then."""
+    dialogue = Dialogue()
+    return dialogue, dialogue.producer(), dialogue.producer()
+
+
+def test_an_epoch_that_the_log_may_have_lost_is_not_given_again():
+    dialogue, _, unknown = lost_epoch()
+    successor = dialogue.successor_after_loss(lost=1)
+    assert successor.producer() == ProducerIdentity(102, 0)
+    assert successor.add(unknown) == "invalid_producer_id_mapping"
+    assert successor.producer() == ProducerIdentity(102, 1), "this id is younger than the loss"
+
+
+def test_each_later_coordinator_knows_of_the_loss_until_the_id_has_another_producer():
+    dialogue, *_ = lost_epoch()
+    first = dialogue.successor_after_loss(lost=1)
+    second = dialogue.successor_after_loss(lost=1, since=first.log[1:])
+    assert second.producer() == ProducerIdentity(102, 0)
+    third = dialogue.successor_after_loss(lost=1, since=second.log[1:])
+    assert third.producer() == ProducerIdentity(102, 1)
+
+
+def test_a_transaction_that_was_open_at_a_loss_is_aborted_and_its_producer_id_given_up():
+    dialogue = Dialogue()
+    producer = dialogue.producer()
+    dialogue.add(producer)
+    successor = dialogue.successor_after_loss(lost=0)
+    assert successor.init().error is ErrorCode.concurrent_transactions
+    successor.write_markers()
+    assert successor.producer() == ProducerIdentity(102, 0)
+
+
+def test_a_producer_gets_another_id_once_after_a_loss_also_if_it_asks_twice():
+    dialogue, known, _ = lost_epoch()
+    successor = dialogue.successor_after_loss(lost=1)
+    for _ in range(2):
+        answer = successor.init(expected=known)
+        assert (answer.producer_id, answer.producer_epoch) == (102, 0)
+    successor.producer()
+    assert successor.init(expected=known).error is ErrorCode.producer_fenced
+
+
 # Partitions
 
 
