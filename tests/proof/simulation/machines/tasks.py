@@ -50,6 +50,8 @@ class SimulatedLink:
             self.call(message, timeout_ms=timeout_ms, on_response=on_response, on_failure=on_failure)
 
         def fail() -> None:
+            if send not in self._waiting:
+                return  # ``lead_to`` has just had it sent
             self._waiting.remove(send)
             on_failure(ConnectionError("no controller is elected"))
 
