@@ -41,6 +41,13 @@ def run(
 
 COMMANDS = [
     ("a mistyped command", "topcis --nowhere", WRONG_USAGE, "`sparklog --help`"),
+    (
+        "a host with its port, of which a certificate shall be made",
+        "security init x --host a:9092 --nowhere",
+        WRONG_USAGE,
+        "",
+    ),
+    ("a folder without certificates", "security renew nothing --nowhere", FAILED, ""),
     ("no cluster named", "topics list --nowhere", WRONG_USAGE, ""),
     ("a root that no cluster runs on", "status --root nothing", FAILED, ""),
     (

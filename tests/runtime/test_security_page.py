@@ -19,9 +19,29 @@ def reader(tmp_path: Path) -> Iterator[Person]:
     reader.interrupt()
 
 
+def blocks(*sections: str) -> list[Block]:
+    """The blocks of these sections, each to be followed; a cluster in place of another one stays, too."""
+    kinds = {"bash instead": "bash stays", "bash then": "bash"}
+    found = [block for block in blocks_of(DOCS / "security.md") if block.section in sections]
+    assert {block.section for block in found} == set(sections)
+    return [replace(block, kind=kinds.get(block.kind, block.kind)) for block in found]
+
+
+def test_one_command_leads_to_two_teams_that_cannot_see_each_other(reader: Person) -> None:
+    printed = [reader.follow(block) for block in blocks("A secured cluster")]
+    users = next(text for text in printed if "stock-moves" in text)
+    assert "sales-orders" not in users.partition("TOPIC")[2]
+    assert "['hello']" in "".join(printed)
+    assert "CN=broker" in printed[-1]
+    refused = "! sparklog topics describe sales-orders --root secured --command-config bob.properties 2>&1"
+    assert "TOPIC_AUTHORIZATION_FAILED" in reader.follow(Block("", "bash", refused))
+    again = "sparklog topics list --root secured --command-config alice.properties"
+    assert "sales-orders" in reader.follow(Block("", "bash", again))
+
+
 def test_each_command_of_the_page_does_what_the_page_says(reader: Person) -> None:
-    printed = "".join(reader.follow(block) for block in blocks_of(DOCS / "security.md"))
-    assert "['hello']" in printed
+    sections = blocks("TLS with other certificates", "Replace a certificate")
+    assert "['hello']" in "".join(map(reader.follow, sections))
     logs = reader.folder / "cluster" / "logs"
     for number in (1, 2, 3):
         log, address = logs / f"broker-{number}.log", f"--bootstrap-server 127.0.0.1:{9091 + number}"
@@ -36,11 +56,8 @@ def test_each_command_of_the_page_does_what_the_page_says(reader: Person) -> Non
 
 
 def test_the_cluster_with_logins_lets_its_user_in_and_nobody_else(reader: Person) -> None:
-    blocks = list(blocks_of(DOCS / "security.md"))
-    authority = next(block for block in blocks if block.kind == "bash")
-    settings = next(block for block in blocks if "secrets.properties" in block.text)
-    (start,) = (replace(block, kind="bash stays") for block in blocks if block.kind == "bash instead")
-    (create,) = (replace(block, kind="bash") for block in blocks if block.kind == "bash then")
+    authority = blocks("TLS with other certificates")[0]
+    settings, start, create = (block for block in blocks("Logins") if block.kind != "properties")
     for block in (authority, settings, start):
         reader.follow(block)
     assert "orders" in reader.follow(create)

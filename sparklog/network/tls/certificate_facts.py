@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CertificateFacts:
-    """``hosts``: names and IP addresses that it is for."""
+    """``hosts``: names and IP addresses that it is for; ``alternative_names``: those that it lists, without
+    the common name.
+    """
 
     owner: str
     valid_from_ms: WallMs
     expires_at_ms: WallMs
     hosts: tuple[str, ...]
+    alternative_names: tuple[str, ...]
 
     def time_problem(self, now_ms: WallMs) -> str | None:
         """Why nobody accepts it now; None if its dates are right."""
@@ -48,11 +51,13 @@ def facts_of(identity: Identity) -> CertificateFacts:
 
     try:
         found = load_pem_x509_certificate(identity.chain[0].encode("ascii"))
+        listed = _alternative_names(found)
         return CertificateFacts(
             subject_of(found.public_bytes(Encoding.DER)),
             _ms(found.not_valid_before_utc),
             _ms(found.not_valid_after_utc),
-            tuple(_hosts(found)),
+            tuple(_common_names(found)) if listed is None else listed,
+            listed or (),
         )
     except (ValueError, DuplicateExtension, InvalidVersion, UnsupportedGeneralNameType) as error:
         raise ConfigError(f"{identity.place}: its certificate is damaged: {error}") from None
@@ -66,16 +71,21 @@ def _ms(time: datetime) -> WallMs:
     return WallMs(int(time.timestamp()) * 1000)
 
 
-def _hosts(certificate: "Certificate") -> Iterator[str]:
-    """As clients do: the subject's common name counts only without alternative names."""
+def _alternative_names(certificate: "Certificate") -> tuple[str, ...] | None:
+    """None without the extension: only then clients take the subject's common name for a host's."""
     # as above
     from cryptography import x509
 
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
-        for one in certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME):
-            yield str(one.value)
-        return
-    yield from names.get_values_for_type(x509.DNSName)
-    yield from map(str, names.get_values_for_type(x509.IPAddress))
+        return None
+    return (*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress)))
+
+
+def _common_names(certificate: "Certificate") -> Iterator[str]:
+    # as above
+    from cryptography.x509 import NameOID
+
+    for one in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME):
+        yield str(one.value)
