@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sparklog.testing.cluster import InProcessCluster
     from sparklog.testing.records import Record
+    from sparklog.testing.users import ClusterUser
 
-__all__ = ["InProcessCluster", "Record"]
+__all__ = ["ClusterUser", "InProcessCluster", "Record"]
 
 
 def __getattr__(name: str) -> Any:
@@ -22,4 +23,8 @@ def __getattr__(name: str) -> Any:
         from sparklog.testing.records import Record
 
         return Record
+    if name == "ClusterUser":
+        from sparklog.testing.users import ClusterUser
+
+        return ClusterUser
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

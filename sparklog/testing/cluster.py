@@ -14,32 +14,29 @@ Spark's Python workers, reach the brokers by TCP.
 import os
 import shutil
 import tempfile
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, Self, get_args
 
-import pyarrow as pa
-
 from sparklog.broker.life.options import ZooKeeperSession
 from sparklog.broker.life.server import BrokerOptions, BrokerServer
-from sparklog.client.admin import Admin, NewTopic, PartitionDescription
+from sparklog.client.admin import PartitionDescription
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata.cluster_metadata import KnownLeader
+from sparklog.client.security.connecting import connector_of
 from sparklog.controller.controller_server import ControllerServer
 from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import BrokerId, TopicPartition
-from sparklog.model.schema.schema_settings import schema_settings
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.settings.coordinator_settings import of_a_start
 from sparklog.network.clock import SystemClock
 from sparklog.network.listener_tls import connector_to
-from sparklog.testing.arrow_tables import read_table, send_table
 from sparklog.testing.memory_zookeeper import MemoryZooKeeper, MemoryZooKeeperServer
-from sparklog.testing.records import Record, Sendable, read_records, send_records
+from sparklog.testing.topics_and_records import TopicsAndRecords, wait_until
+from sparklog.testing.users import ClusterUser, Security, allow, pattern_of
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 
@@ -58,11 +55,9 @@ SETTINGS: Final = {
     "log.dirs.free.min.bytes": "0",
 }
 """Where a test's brokers differ from the defaults, unless the test says otherwise."""
-WAIT_SECONDS: Final = 30.0
-POLL_SECONDS: Final = 0.01
 
 
-class InProcessCluster:
+class InProcessCluster(TopicsAndRecords):
     """``brokers`` brokers with ids from 1 up; a context manager.
 
     Data is in ``root`` and stays there; without it, in a temporary directory that goes with the cluster.
@@ -71,6 +66,9 @@ class InProcessCluster:
     ``zookeeper="real"`` a server is started as a child process, which takes Java and a second, and everything
     is in ``root``. Each broker has ``log_dirs`` log directories, which stand for disks, and is in its rack of
     ``racks``. ``settings`` are brokers' settings by their names, which are Kafka's.
+
+    A ``secure`` cluster is as `sparklog security init` makes one: it has TLS and logins, and users may do
+    what rules allow.
     """
 
     def __init__(
@@ -82,12 +80,16 @@ class InProcessCluster:
         settings: Mapping[str, str] | None = None,
         log_dirs: int = 1,
         racks: Mapping[int, str] | None = None,
+        secure: bool = False,
     ) -> None:
         if brokers < 1:
             raise ConfigError(f"brokers={brokers}: a cluster has at least 1")
         if zookeeper not in get_args(ZooKeeperKind):
             raise ConfigError(f"zookeeper={zookeeper!r}: must be 'memory' or 'real'")
         self.config = BrokerConfig.parse(of_a_start({**SETTINGS, **(settings or {})}, brokers))
+        self._settings = settings or {}
+        self._is_secure = secure
+        self._security: Security | None = None
         self.brokers: dict[int, BrokerServer] = {}
         self.controller: ControllerServer | None = None
         self._root = None if root is None else Path(root)
@@ -139,32 +141,63 @@ class InProcessCluster:
 
     @property
     def client(self) -> ClusterClient:
-        """A client of the cluster, closed with it. Where the first listener speaks TLS, it has the brokers'
-        certificate.
+        """A client of the cluster, closed with it: of the administrator, if it is secure. Where the first
+        listener speaks TLS otherwise, it has the brokers' certificate.
         """
         if self._client is None:
+            security, listener = self._security, self.config.listeners.first
             self._client = ClusterClient(
                 self.bootstrap_servers,
                 client_id="sparklog-testing",
-                connector=connector_to(self.config, self.config.listeners.first),
+                connector=(
+                    connector_to(self.config, listener)
+                    if security is None
+                    else connector_of(security.admin_properties)
+                ),
             )
             self._closing.callback(self._client.close)
         return self._client
 
     @property
-    def admin(self) -> Admin:
-        return Admin(self.client)
+    def broker_count(self) -> int:
+        return len(self._ids)
+
+    # Users
+
+    def as_user(self, name: str) -> ClusterUser:
+        """The user ``name`` of a secure cluster, made at the first call. It may do what rules ``allow``."""
+        return self._secured().as_user(
+            name, self.client, self._running(), self.bootstrap_servers, self._closing
+        )
+
+    def allow(
+        self,
+        user: str,
+        *operations: str,
+        topic: str | None = None,
+        group: str | None = None,
+        transactional_id: str | None = None,
+        prefixed: bool = False,
+    ) -> None:
+        """Let ``user`` do ``operations``, such as "read", to what is named; ``prefixed``: to all whose names
+        begin so. Returns when every broker knows it.
+        """
+        pattern = pattern_of(topic, group, transactional_id, prefixed=prefixed)
+        self._secured()
+        allow(self.client, self._running(), f"User:{user}", operations, pattern)
 
     # Life
 
     def start(self) -> None:
         """Start everything; returns when every broker is known to the others."""
         try:
+            if self._is_secure:
+                self._secure()
             self._start_controller(self._start_zookeeper())
             self._closing.callback(self._stop_brokers)
             for broker_id in self._ids:
                 self.revive(broker_id)
-            self._wait(self._all_are_known, lambda: f"only {self._known()} of {len(self._ids)} brokers")
+            wait_until(self._all_are_known, lambda: f"only {self._known()} of {len(self._ids)} brokers")
         except BaseException:
             self.stop()
             raise
@@ -175,6 +208,8 @@ class InProcessCluster:
             self._closing.close()
         finally:
             self._client = None
+            if self._security is not None:
+                self._security.forget_users()
 
     def kill(self, broker_id: int) -> None:
         """End a broker without a clean stop, and report its death to the controller as a supervisor does."""
@@ -205,68 +240,6 @@ class InProcessCluster:
         broker.start()
         self.brokers[broker_id] = broker
 
-    # Topics and records
-
-    def create_topic(
-        self,
-        name: str,
-        *,
-        partitions: int = 1,
-        replication_factor: int = -1,
-        configs: Mapping[str, str] | None = None,
-        schema: str = "",
-        key: str = "",
-        timestamp: str = "",
-    ) -> None:
-        """Create a topic; by default every broker has a replica of it.
-
-        ``schema`` gives a typed topic its columns, in Spark's DDL; ``key`` and ``timestamp`` name columns.
-        """
-        factor = len(self._ids) if replication_factor < 0 else replication_factor
-        settings = {**(configs or {}), **schema_settings(schema, key, timestamp)}
-        self.admin.create_topics(
-            [NewTopic(name=name, partitions=partitions, replication_factor=factor, configs=settings)]
-        )
-
-    def produce(
-        self, topic: str, records: Iterable[Sendable] | pa.Table, *, partition: int | None = None
-    ) -> None:
-        """Write records with acks=all; returns when all are acknowledged.
-
-        Each is a value or a pair of key and value; strings are written as UTF-8. A typed topic takes a
-        pyarrow table instead. Without ``partition`` the key decides, as it does for Kafka's producers.
-        """
-        if isinstance(records, pa.Table):
-            send_table(self.client, topic, records, partition)
-        else:
-            send_records(self.client, topic, records, partition)
-
-    def consume(self, topic: str, *, at_least: int = 0) -> list[Record]:
-        """Everything in the topic, by partition and offset, once there are ``at_least`` so many records."""
-        records: list[Record] = []
-
-        def are_enough() -> bool:
-            records[:] = read_records(self.client, topic)
-            return len(records) >= at_least
-
-        self._wait(
-            are_enough, lambda: f"{topic!r} has {len(records)} records, not {at_least}: {records[:10]}"
-        )
-        return records
-
-    def rows(self, topic: str, *, at_least: int = 0) -> pa.Table:
-        """All rows of a typed topic, by partition and offset, once there are ``at_least`` so many."""
-        table = read_table(self.client, topic)
-
-        def are_enough() -> bool:
-            nonlocal table
-            table = read_table(self.client, topic)
-            return len(table) >= at_least
-
-        if table.num_rows < at_least:
-            self._wait(are_enough, lambda: f"{topic!r} has {table.num_rows} rows, not {at_least}")
-        return table
-
     # State
 
     @property
@@ -280,7 +253,7 @@ class InProcessCluster:
 
     def wait_for_isr(self, topic: str, size: int) -> None:
         """Wait until every partition of ``topic`` has a leader and ``size`` members in its ISR."""
-        self._wait(
+        wait_until(
             lambda: all(part.leader >= 0 and len(part.isr) == size for part in self.partitions(topic)),
             lambda: f"no ISR of {size}: {self.partitions(topic)}",
         )
@@ -294,21 +267,26 @@ class InProcessCluster:
             leaders.append(leader.broker_id if isinstance(leader, KnownLeader) else -1)
             return leaders[-1] not in (-1, other_than)
 
-        self._wait(
+        wait_until(
             is_led,
             lambda: f"{topic_partition} has leader {leaders[-1]}, and waits for one other than {other_than}",
         )
         return leaders[-1]
 
-    @staticmethod
-    def _wait(is_so: Callable[[], bool], story: Callable[[], str]) -> None:
-        deadline = time.monotonic() + WAIT_SECONDS
-        while not is_so():
-            if time.monotonic() > deadline:
-                raise SparklogError(f"not within {WAIT_SECONDS:.0f} s: {story()}")
-            time.sleep(POLL_SECONDS)
-
     # Inside
+
+    def _secure(self) -> None:
+        self._security = Security(self.root)
+        given = {**SETTINGS, **self._security.broker_settings, **self._settings}
+        self.config = BrokerConfig.parse(of_a_start(given, len(self._ids)))
+
+    def _secured(self) -> Security:
+        if self._security is None:
+            raise SparklogError("this cluster has no users: give it secure=True, and start it")
+        return self._security
+
+    def _running(self) -> list[BrokerServer]:
+        return [broker for broker in self.brokers.values() if not broker.wait_stopped(0)]
 
     @property
     def _connect_string(self) -> str:

@@ -6,6 +6,7 @@ pytest finds this module by itself where sparklog is installed. What the fixture
     sparklog_cluster_scope = function        or class, module, package, session
     sparklog_cluster_brokers = 3
     sparklog_cluster_zookeeper = memory      or real; --sparklog-zookeeper on the command line goes first
+    sparklog_cluster_secure = false          or true
     sparklog_cluster_settings =              brokers' settings, one a line
         min.insync.replicas=2
 
@@ -37,6 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addini("sparklog_cluster_brokers", "how many brokers a sparklog_cluster has", default="3")
     parser.addini("sparklog_cluster_zookeeper", f"its ZooKeeper: {ZOOKEEPERS}", default="memory")
+    parser.addini("sparklog_cluster_secure", "with TLS, users and access rules", type="bool", default=False)
     parser.addini("sparklog_cluster_settings", "brokers' settings, name=value", type="linelist", default=[])
 
 
@@ -75,7 +77,12 @@ def cluster_options(config: pytest.Config) -> dict[str, Any]:
         raise pytest.UsageError(f"sparklog_cluster_brokers = {brokers}: must be a number from 1 up")
     if zookeeper not in ZOOKEEPERS:
         raise pytest.UsageError(f"sparklog_cluster_zookeeper = {zookeeper}: must be 'memory' or 'real'")
-    return {"brokers": int(brokers), "zookeeper": zookeeper, "settings": _settings(config)}
+    return {
+        "brokers": int(brokers),
+        "zookeeper": zookeeper,
+        "settings": _settings(config),
+        "secure": bool(config.getini("sparklog_cluster_secure")),
+    }
 
 
 def _settings(config: pytest.Config) -> dict[str, str]:

@@ -22,9 +22,12 @@ def test_the_job_and_its_tests_run_as_they_stand_there(run_pytest) -> None:
     assert "2 passed" in result.stdout
 
 
-def test_the_cluster_without_pytest_runs_as_it_stands_there(capsys) -> None:
-    (block,) = [text for text in PROGRAMS if "with InProcessCluster" in text]
-    exec(compile(block, str(PAGE), "exec"), {})
+def test_the_clusters_without_pytest_run_as_they_stand_there(capsys) -> None:
+    blocks = [text for text in PROGRAMS if "with InProcessCluster" in text]
+    assert len(blocks) == 2
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), names)
     assert re.fullmatch(r"127\.0\.0\.1:\d+\n", capsys.readouterr().out)
 
 

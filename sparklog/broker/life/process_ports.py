@@ -80,7 +80,7 @@ class ProcessPorts:
         hosts = advertised_hosts(config, options.advertised_host or options.host)
         check_certificates(config, hosts, self._clock.wall_ms())
         self._tls = tls_of_listeners(config)
-        self._logins = cluster_logins(config, config.listeners.bound)
+        self.logins = cluster_logins(config, config.listeners.bound)
         self.zookeeper = (options.new_zookeeper or KazooZooKeeper)(
             options.zookeeper, config.get_int("zookeeper.session.timeout.ms")
         )
@@ -204,7 +204,7 @@ class ProcessPorts:
 
     def _users_reader(self) -> tuple[UsersReader, ...]:
         """What follows the users of logins; nothing without them."""
-        logins = self._logins
+        logins = self.logins
         if logins is None:
             return ()
         logins.users.secret = login_secret(self.zookeeper)
@@ -220,7 +220,7 @@ class ProcessPorts:
                     endpoint.port,
                     name,
                     self._tls.get(name),
-                    None if self._logins is None else self._logins.of(name),
+                    None if self.logins is None else self.logins.of(name),
                 )
                 for name, endpoint in self._listeners.to_bind(
                     self._own_address(), self.listener_ports

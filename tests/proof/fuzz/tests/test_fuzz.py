@@ -110,5 +110,5 @@ def test_kept_records_that_are_gone_are_found(world):
         ) as connection:
             connection.call(request, timeout_ms=5_000)
     with pytest.MonkeyPatch.context() as quick:
-        quick.setattr("sparklog.testing.cluster.WAIT_SECONDS", 0.5)
+        quick.setattr("sparklog.testing.topics_and_records.WAIT_SECONDS", 0.5)
         assert "kept records" in "".join(world.check())
