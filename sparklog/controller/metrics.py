@@ -2,7 +2,11 @@
 a scrape waits for nothing, and asks nothing of the loop.
 """
 
+from collections.abc import Iterator
+
 from sparklog.controller.candidate import Candidate
+from sparklog.core.controller.cluster_view import ClusterView
+from sparklog.core.controller.events.cluster_event import EventKind
 from sparklog.model.metric import Metric, counter, gauge
 
 
@@ -31,4 +35,20 @@ def controller_metrics(candidate: Candidate) -> list[Metric]:
             "Brokers that are registered.",
             0 if view is None else len(view.brokers),
         ),
+        *(() if view is None else _of_the_term(view)),
     ]
+
+
+def _of_the_term(view: ClusterView) -> Iterator[Metric]:
+    for kind in EventKind:
+        yield counter(
+            "sparklog_controller_events_total",
+            "Events since this controller was elected, as `sparklog events` shows them.",
+            view.event_counts.get(kind, 0),
+            kind=kind.value,
+        )
+    yield counter(
+        "sparklog_controller_broker_relaunches_total",
+        "Times that the applications which run now have launched a broker again.",
+        sum(hosted.relaunches for application in view.applications for hosted in application.brokers),
+    )

@@ -8,10 +8,11 @@ this module: the library takes 9 MiB and a tenth of a second.
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
+from math import inf
 from typing import Final
 
 from prometheus_client import CollectorRegistry, start_http_server
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
@@ -35,10 +36,20 @@ class _Figures(Collector):
 
 def _family(name: str, metrics: list[Metric]) -> Family:
     first = metrics[0]
+    if first.kind == "histogram":
+        return _histogram(first, metrics)
     kind = CounterMetricFamily if first.kind == "counter" else GaugeMetricFamily
     family = kind(name, first.doc, labels=[label for label, _ in first.labels])
     for metric in metrics:
         family.add_metric([value for _, value in metric.labels], metric.value)
+    return family
+
+
+def _histogram(first: Metric, metrics: list[Metric]) -> Family:
+    family = HistogramMetricFamily(first.name, first.doc, labels=[label for label, _ in first.labels])
+    for metric in metrics:
+        buckets = [("+Inf" if bound == inf else str(bound), count) for bound, count in metric.buckets]
+        family.add_metric([value for _, value in metric.labels], buckets, metric.value)
     return family
 
 

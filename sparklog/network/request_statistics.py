@@ -8,16 +8,24 @@ the controller, and for earlier replies of the connection. *send*: from the firs
 the kernel had all of it. A request that its handler answers has no *wait*, unless an earlier reply is still
 to leave. A connection that ends earlier ends the request's present stage.
 
-Sums and a count make a mean; a scrape reads them, so that requests pay six clock readings and one lock.
+Sums and a count make a mean, and counts of durations make quantiles. A scrape reads them, so that requests
+pay six clock readings and one lock.
 """
 
 import threading
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter_ns
+from typing import Final
 
 from sparklog.network.exchange import Exchange
+
+DURATIONS_MS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000)
+"""The bounds of the twelve buckets of durations, each inclusive."""
+
+_BOUNDS_NS: Final = tuple(bound_ms * 1_000_000 for bound_ms in DURATIONS_MS)
 
 
 @dataclass(slots=True)
@@ -29,6 +37,9 @@ class ApiStatistics:
     work_ns: int = 0
     wait_ns: int = 0
     send_ns: int = 0
+    durations: list[int] = field(default_factory=lambda: [0] * (len(DURATIONS_MS) + 1))
+    """How many requests took longer than the bound before, from *arrived* to *sent*, and not longer than
+    their own; the last of them longer than all bounds."""
     errors: Counter[int] = field(default_factory=Counter)
 
 
@@ -60,6 +71,7 @@ class RequestStatistics:
             sums.work_ns += handled_ns - began_ns
             sums.wait_ns += leaving_ns - handled_ns
             sums.send_ns += sent_ns - leaving_ns
+            sums.durations[bisect_left(_BOUNDS_NS, sent_ns - exchange.arrived_ns)] += 1
             if exchange.errors:
                 sums.errors.update(exchange.errors)
 
@@ -67,5 +79,6 @@ class RequestStatistics:
         """The sums of now, by API key."""
         with self._guard:
             return {
-                key: replace(sums, errors=Counter(sums.errors)) for key, sums in sorted(self._by_api.items())
+                key: replace(sums, errors=Counter(sums.errors), durations=list(sums.durations))
+                for key, sums in sorted(self._by_api.items())
             }

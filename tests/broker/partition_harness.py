@@ -7,6 +7,7 @@ from sparklog.broker.partition.answers import ReadRequest
 from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.broker.partition.append_results import Appended, AppendResult, AwaitsReplicas
 from sparklog.broker.partition.partition import Partition
+from sparklog.broker.partition.topic_traffic import TopicCounts
 from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.cluster_facts import PartitionState
@@ -74,6 +75,7 @@ class Harness:
             flushing=threading.Lock(),
             outlet=lambda _, effect: self.effects.append(effect),
             clock=SystemClock(),
+            counts=TopicCounts(threading.Lock()),
             **options,
         )
 

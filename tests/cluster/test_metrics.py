@@ -178,6 +178,25 @@ def test_groups_are_counted_by_state_at_the_coordinator_that_they_have_now() -> 
         wait_for(cluster.brokers[other], **of_groups(empty=0, deleted=1))
 
 
+def test_a_topic_s_records_and_bytes_are_counted_where_it_is_led_and_read() -> None:
+    with with_metrics(1) as cluster:
+        broker = cluster.brokers[1]
+        cluster.create_topic("busy")
+        cluster.produce("busy", ["a", "b", "c"])
+        stored = cluster.brokers[1].body.replicas.get(TopicPartition("busy", 0)).log.size_bytes
+        wait_for(broker, **of_busy(produced_records=3, produced_bytes=stored, fetched_bytes=0))
+        assert figures(broker)['topic_log_bytes{topic="busy"}'] == stored
+        cluster.consume("busy", at_least=3)
+        until(lambda: figures(broker)['topic_fetched_bytes_total{topic="busy"}'] >= stored)
+        read = figures(broker)
+        timed = read['request_seconds_bucket{api="Produce",le="+Inf"}']
+        assert timed == read['requests_total{api="Produce"}']
+
+
+def of_busy(**expected: int) -> dict[str, int]:
+    return {f'topic_{name}_total{{topic="busy"}}': value for name, value in expected.items()}
+
+
 def coordinator_and_other(cluster: InProcessCluster, admin: GroupAdmin) -> tuple[int, int]:
     first = admin.describe("g").coordinator.id
     return first, 3 - first

@@ -7,7 +7,7 @@ import urllib.request
 
 import pytest
 
-from sparklog.model.metric import counter, gauge
+from sparklog.model.metric import counter, gauge, histogram
 from sparklog.network.metrics_server import serve_metrics
 
 HOST = "127.0.0.1"
@@ -27,6 +27,21 @@ def test_each_scrape_reads_anew_and_each_server_tells_its_own() -> None:
     assert scrape(second.port)[1:] == ["# TYPE falls_total counter", "falls_total 7.0"]
     first.close()
     second.close()
+
+
+def test_a_histogram_has_its_counts_added_up_to_each_bound() -> None:
+    times = histogram("times_seconds", "How long.", (0.1, 2.0), (3, 0, 1), 7.5, api="Produce")
+    server = serve_metrics(lambda: [times], HOST, 0, name="server")
+    assert scrape(server.port) == [
+        "# HELP times_seconds How long.",
+        "# TYPE times_seconds histogram",
+        'times_seconds_bucket{api="Produce",le="0.1"} 3.0',
+        'times_seconds_bucket{api="Produce",le="2.0"} 3.0',
+        'times_seconds_bucket{api="Produce",le="+Inf"} 4.0',
+        'times_seconds_count{api="Produce"} 4.0',
+        'times_seconds_sum{api="Produce"} 7.5',
+    ]
+    server.close()
 
 
 def test_the_end_leaves_neither_thread_nor_socket() -> None:

@@ -2,9 +2,11 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from sparklog.network import request_statistics
 from sparklog.network.request_statistics import RequestStatistics
 from tests.network.frames import frame
 from tests.network.held_handlers import Parking
@@ -120,3 +122,18 @@ def test_a_request_whose_client_has_gone_is_counted_once(start_reactor, connect,
 def test_what_is_no_request_of_an_api_is_not_counted(start_reactor, connect, statistics):
     connect(start_reactor(statistics=statistics)).call(b"nonsense")
     assert statistics.snapshot() == {}
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "bucket"), [(0.5, 0), (1, 0), (1.5, 1), (500, 8), (5_000, 10), (6_000, 11)]
+)  # fmt: skip
+def test_a_duration_counts_in_the_bucket_of_the_first_bound_not_below_it(
+    statistics, monkeypatch, took_ms, bucket
+):
+    monkeypatch.setattr(request_statistics, "perf_counter_ns", lambda: 9 * MS + int(took_ms * MS))
+    exchange = SimpleNamespace(
+        api_key=7, arrived_ns=9 * MS, began_ns=0, handled_ns=0, answered_ns=0, leaving_ns=0, errors=()
+    )
+    statistics.record(exchange)
+    durations = statistics.snapshot()[7].durations
+    assert (sum(durations), durations[bucket]) == (1, 1)

@@ -251,6 +251,7 @@ def _answer(call: Call, context: FetchContext, asked: list[Asked], results: Resu
         results = _without_what_is_forbidden_now(call, request, results)
     old_reader = _old_reader(call, request)
     answers: list[tuple[AskedPartition, FetchPartitionData]] = []
+    fetched: list[tuple[Partition, int]] = []
     for one in asked:
         result = one.answer if one.partition is None else results[one.partition.topic_partition]
         assert result is not None, one
@@ -259,11 +260,15 @@ def _answer(call: Call, context: FetchContext, asked: list[Asked], results: Resu
         result = _for_client(call, request, one, result, old_reader)
         data = _partition(call, request, one.entry.asked.partition, result)
         answers.append((one.entry, data))
+        if one.partition is not None and data.records and request.replica_id < 0:
+            fetched.append((one.partition, parts_length(data.records)))
     if call.meter is not None:
         size_bytes = sum(parts_length(data.records or ()) for _, data in answers)
         if call.meter.delay_of_read_ms(size_bytes):
             call.reply(context.throttled())
             return
+    for partition, size_bytes in fetched:
+        partition.counts.count_fetched(size_bytes)
     if old_reader is not None:
         call.broker.conversions.count_fetched(old_reader.converted)
     call.reply(context.answer(answers))

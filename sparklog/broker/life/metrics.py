@@ -1,13 +1,23 @@
 """A broker's metrics (docs/metrics.md), read from its partitions without their locks."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+from typing import Final
 
 from sparklog.broker.conversion.conversion_statistics import ConversionStatistics
 from sparklog.broker.disks.log_dirs import LogDirs
 from sparklog.broker.partition.free_space import FreeSpaces
+from sparklog.broker.partition.topic_traffic import OTHER_TOPICS, TopicTraffic, Traffic
 from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
 from sparklog.model.metric import Metric, counter, gauge
+
+_TRAFFIC: Final[tuple[tuple[str, str, Callable[[Traffic], int]], ...]] = (
+    ("produced_bytes", "Bytes appended to the partitions led here.", attrgetter("produced_bytes")),
+    ("produced_records", "Records appended to the partitions led here.", attrgetter("produced_records")),
+    ("fetched_bytes", "Bytes of batches sent to consumers.", attrgetter("fetched_bytes")),
+)
 
 
 def broker_metrics(replicas: PartitionTable, log_dirs: LogDirs, proposals: IsrProposalSender) -> list[Metric]:
@@ -93,6 +103,21 @@ def disk_metrics(log_dirs: LogDirs, free_spaces: FreeSpaces) -> list[Metric]:
             for room in known
         ),
     ]
+
+
+def topic_metrics(traffic: TopicTraffic, replicas: PartitionTable) -> Iterator[Metric]:
+    """The busiest topics by the label ``topic``; the others together, under the empty name."""
+    read = traffic.read()
+    for name, doc, figure in _TRAFFIC:
+        for topic, counts in read.items():
+            yield counter(f"sparklog_broker_topic_{name}_total", doc, figure(counts), topic=topic)
+    sizes_bytes: Counter[str] = Counter()
+    for partition in replicas.partitions():
+        topic = partition.topic_partition.topic
+        sizes_bytes[topic if topic in read else OTHER_TOPICS] += partition.log.size_bytes
+    for topic, size_bytes in sorted(sizes_bytes.items()):
+        name, doc = "sparklog_broker_topic_log_bytes", "Bytes of a topic's logs on this broker's disks."
+        yield gauge(name, doc, size_bytes, topic=topic)
 
 
 def conversion_metrics(conversions: ConversionStatistics) -> Iterator[Metric]:

@@ -21,6 +21,7 @@ from sparklog.broker.life.metrics import (
     broker_metrics,
     conversion_metrics,
     disk_metrics,
+    topic_metrics,
     zookeeper_metric,
 )
 from sparklog.broker.life.open_directories import Host
@@ -276,6 +277,7 @@ class ProcessPorts:
                 *broker_metrics(body.replicas, body.context.log_dirs, body.replication.proposals),
                 zookeeper_metric(self._away_ms()),
                 *disk_metrics(body.context.log_dirs, body.parts.free_spaces),
+                *topic_metrics(body.parts.traffic, body.replicas),
                 *coordinator_metrics(body.coordinators),
                 *connection_metrics(reactor),
                 *conversion_metrics(body.context.conversions),

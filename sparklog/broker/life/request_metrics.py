@@ -6,9 +6,9 @@ from typing import Final
 
 from sparklog.core.apis.api_table import APIS
 from sparklog.model.errors import ErrorCode
-from sparklog.model.metric import Metric, counter, gauge
+from sparklog.model.metric import Metric, counter, gauge, histogram
 from sparklog.network.reactor import Reactor
-from sparklog.network.request_statistics import ApiStatistics, RequestStatistics
+from sparklog.network.request_statistics import DURATIONS_MS, ApiStatistics, RequestStatistics
 
 _STAGES: Final[tuple[tuple[str, Callable[[ApiStatistics], int], str], ...]] = (
     ("queue", attrgetter("queue_ns"), "Seconds that requests waited for a handler."),
@@ -25,6 +25,9 @@ _STAGES: Final[tuple[tuple[str, Callable[[ApiStatistics], int], str], ...]] = (
         "Seconds from the first byte of responses until the kernel had all of them.",
     ),
 )
+_TIMED: Final = ("Produce", "Fetch")
+"""Their times have a histogram: every other request is rare, or of another broker."""
+
 _NS_PER_S: Final = 1_000_000_000
 
 
@@ -63,6 +66,16 @@ def request_metrics(statistics: RequestStatistics) -> Iterator[Metric]:
                 count,
                 api=api,
                 error=ErrorCode(code).name.upper(),
+            )
+    for api, sums in by_api.items():
+        if api in _TIMED:
+            yield histogram(
+                "sparklog_broker_request_seconds",
+                "Seconds from the last byte of a produce or a consumer's fetch until its response was sent.",
+                [bound_ms / 1_000 for bound_ms in DURATIONS_MS],
+                sums.durations,
+                sum(sum_ns(sums) for _, sum_ns, _ in _STAGES) / _NS_PER_S,
+                api=api,
             )
     for stage, sum_ns, doc in _STAGES:
         for api, sums in by_api.items():

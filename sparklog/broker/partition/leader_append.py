@@ -19,6 +19,7 @@ from sparklog.broker.partition.append_results import (
 from sparklog.broker.partition.batches import Batches, stamp_all
 from sparklog.broker.partition.log_guard import LogGuard
 from sparklog.broker.partition.producer_gate import ProducerGate
+from sparklog.broker.partition.topic_traffic import TopicCounts
 from sparklog.core.producers.latest_connections import Late
 from sparklog.core.producers.producer_state import Duplicate, ProducerBatch, RefusedSequence
 from sparklog.core.producers.verification import VerificationGuard
@@ -92,6 +93,7 @@ class LeaderAppend:
         gate: ProducerGate,
         clock: Clock,
         why_no_room: Callable[[int], str],
+        counts: TopicCounts,
     ) -> None:
         self._log = log
         self._replica = replica
@@ -99,6 +101,7 @@ class LeaderAppend:
         self._gate = gate
         self._clock = clock
         self._why_no_room = why_no_room
+        self._counts = counts
 
     def append(self, request: AppendRequest, token: int) -> AppendResult:
         """Give the batches offsets and append them; with acks=all wait under ``token``.
@@ -245,6 +248,7 @@ class LeaderAppend:
         last = batches[-1][1]
         append_time_ms = last.max_timestamp_ms if last.is_log_append_time else -1
         end_offset = self._replica.marks.log_end_offset
+        self._counts.count_produced(len(request.records), end_offset - base_offset)
         return self._appended(
             leader, request.acks, token, base_offset, end_offset, append_time_ms, outlasts=outlasts
         )

@@ -23,6 +23,7 @@ from sparklog.broker.partition.leader_append import LeaderAppend
 from sparklog.broker.partition.log_guard import LogGuard
 from sparklog.broker.partition.producer_gate import ProducerGate
 from sparklog.broker.partition.reads import Reads
+from sparklog.broker.partition.topic_traffic import TopicCounts
 from sparklog.core.replication.actions import OutwardEffect
 from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import NOBODY_WAITS, Beginning, IsrReply, Leader
@@ -61,6 +62,7 @@ class Partition:
         flushing: Guard,
         outlet: Callable[["Partition", OutwardEffect], None],
         clock: Clock,
+        counts: TopicCounts,
         why_no_room: Callable[[TopicPartition, int], str] = lambda _partition, _size_bytes: "",
     ) -> None:
         """``outlet`` carries out outward effects; the three guards are those of ``LogGuard``;
@@ -87,8 +89,16 @@ class Partition:
             flushing=flushing,
             clock=clock,
         )
+        self.counts: Final = counts
+        """Counts of its topic."""
         self.leader_append: Final = LeaderAppend(
-            log, replica, self.log_guard, self._gate, clock, partial(why_no_room, replica.topic_partition)
+            log,
+            replica,
+            self.log_guard,
+            self._gate,
+            clock,
+            partial(why_no_room, replica.topic_partition),
+            counts,
         )
         self.follower_append: Final = FollowerAppend(log, replica, self.log_guard)
         self.reads: Final = Reads(log, replica, self.log_guard, clock)

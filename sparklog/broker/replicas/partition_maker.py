@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sparklog.broker.current_settings import CurrentSettings
 from sparklog.broker.partition.partition import Partition
+from sparklog.broker.partition.topic_traffic import TopicTraffic
 from sparklog.broker.ports import Ports
 from sparklog.core.replication.actions import OutwardEffect
 from sparklog.core.replication.replica import Replica
@@ -24,6 +25,7 @@ class PartitionMaker:
     """Carries out the outward effects."""
     why_no_room: Callable[[TopicPartition, int], str]
     """As ``FreeSpaces``."""
+    traffic: TopicTraffic
 
     def make(self, topic_partition: TopicPartition, log: Log, high_watermark: int) -> Partition:
         """A partition without a role."""
@@ -51,4 +53,5 @@ class PartitionMaker:
             clock=self.ports.clock,
             flushing=new_guard(),
             why_no_room=self.why_no_room,
+            counts=self.traffic.of(topic_partition.topic),
         )

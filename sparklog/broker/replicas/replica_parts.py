@@ -10,6 +10,7 @@ from sparklog.broker.partition.answers import DeletionResult
 from sparklog.broker.partition.append_results import AppendResult, decided
 from sparklog.broker.partition.flusher import Flusher
 from sparklog.broker.partition.free_space import FreeSpaces
+from sparklog.broker.partition.topic_traffic import TopicTraffic
 from sparklog.broker.ports import IsrProposals, Ports
 from sparklog.broker.replicas.chores import Chores
 from sparklog.broker.replicas.controller_fence import ControllerFence
@@ -76,6 +77,7 @@ class ReplicaParts:
     leadership: LeadershipListeners
     free_spaces: FreeSpaces
     log_dirs: LogDirs
+    traffic: TopicTraffic
 
     @classmethod
     def compose(
@@ -107,7 +109,8 @@ class ReplicaParts:
             leadership,
             failures,
         )
-        maker = PartitionMaker(broker_id, settings, ports, effects.deliver, free_spaces.why_no_room)
+        traffic = TopicTraffic(ports.new_guard)
+        maker = PartitionMaker(broker_id, settings, ports, effects.deliver, free_spaces.why_no_room, traffic)
         logs = ReplicaLogs(table, log_dirs, failures, maker)
         roles = Roles(
             broker_id,
@@ -121,19 +124,8 @@ class ReplicaParts:
             fetchers,
             waits.deletions,
         )
+        chores = Chores(table, log_dirs, settings, failures, waits.fetches_in_progress, ports.clock)
         return cls(
-            table,
-            logs,
-            roles,
-            effects,
-            Chores(table, log_dirs, settings, failures, waits.fetches_in_progress, ports.clock),
-            Refusals(ports.new_guard()),
-            fence,
-            failures,
-            waits,
-            settings,
-            throttles,
-            leadership,
-            free_spaces,
-            log_dirs,
-        )
+            table, logs, roles, effects, chores, Refusals(ports.new_guard()), fence, failures, waits,
+            settings, throttles, leadership, free_spaces, log_dirs, traffic,
+        )  # fmt: skip

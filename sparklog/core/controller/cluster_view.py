@@ -7,7 +7,7 @@ them.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sparklog.core.controller.events.cluster_event import NumberedEvent
+from sparklog.core.controller.events.cluster_event import EventKind, NumberedEvent
 from sparklog.core.controller.events.event_log import EventLog
 from sparklog.core.controller.state.applications import Application, KnownBroker
 from sparklog.core.controller.state.image import ClusterImage
@@ -45,6 +45,8 @@ class ClusterView:
     applications: tuple[Application, ...]
     events: tuple[NumberedEvent, ...]
     """The newest of this term."""
+    event_counts: Mapping[EventKind, int]
+    """All of this term."""
     changes: int
     """``ClusterImage.changes`` when this was made."""
 
@@ -82,5 +84,6 @@ def view_of(image: ClusterImage, log: EventLog) -> ClusterView:
         led_by_another=counts.led_by_another,
         moving=counts.moving,
         events=log.kept,
+        event_counts=dict(log.counts),
         changes=image.changes,
     )

@@ -4,10 +4,11 @@ What is kept is one immutable tuple, replaced with each event: other threads rea
 number always means the same event. With ``EVENTS_MAX`` kept, the oldest one goes for each that comes.
 """
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import Final
 
-from sparklog.core.controller.events.cluster_event import ClusterEvent, NumberedEvent
+from sparklog.core.controller.events.cluster_event import ClusterEvent, EventKind, NumberedEvent
 from sparklog.model.ids import ControllerEpoch
 
 EVENTS_MAX: Final = 10_000
@@ -17,6 +18,8 @@ EVENTS_MAX: Final = 10_000
 class EventLog:
     term: ControllerEpoch
     kept: tuple[NumberedEvent, ...] = ()
+    counts: Counter[EventKind] = field(default_factory=Counter)
+    """All events of the term, those that are no longer kept included."""
 
     @property
     def last_number(self) -> int:
@@ -25,6 +28,7 @@ class EventLog:
 
     def add(self, event: ClusterEvent, time_ms: int) -> NumberedEvent:
         numbered = NumberedEvent(self.term, self.last_number + 1, time_ms, event)
+        self.counts[event.kind] += 1
         self.kept = (*self.kept[-(EVENTS_MAX - 1) :], numbered)
         return numbered
 

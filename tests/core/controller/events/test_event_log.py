@@ -48,3 +48,9 @@ def test_a_follower_gets_what_follows_its_last_event():
 
 def test_a_follower_that_is_late_begins_with_the_oldest_that_is_kept():
     assert numbers(events_after(log_of(EVENTS_MAX + 7).kept, 2, 2)) == [8, 9]
+
+
+def test_events_that_are_no_longer_kept_still_count():
+    log = log_of(EVENTS_MAX + 1)
+    log.add(ClusterEvent(EventKind.loss, "t", "a loss"), 9_000)
+    assert log.counts == {EventKind.topic: EVENTS_MAX + 1, EventKind.loss: 1}
