@@ -42,6 +42,18 @@ def test_it_carries_the_settings_files_of_which_conf_is_the_only_source(wheel) -
         assert wheel.read(f"sparklog_runtime/conf/{source.name}") == source.read_bytes()
 
 
+def test_it_carries_the_page_and_the_licence_of_what_it_draws_with(wheel) -> None:
+    static = ROOT / "sparklog/web/static"
+    parts = [part for part in static.rglob("*") if part.is_file()]
+    assert len(parts) > 10
+    for part in parts:
+        assert wheel.read(part.relative_to(ROOT).as_posix()) == part.read_bytes()
+    (licence,) = [
+        name for name in wheel.namelist() if name.endswith("licenses/sparklog/web/static/uplot/LICENSE")
+    ]
+    assert b"Leon Sorokin" in wheel.read(licence)
+
+
 def test_it_is_typed_and_names_its_commands(wheel) -> None:
     assert {f"{package}/py.typed" for package in PACKAGES} <= set(wheel.namelist())
     text = wheel.read(_entry_points(wheel)).decode()

@@ -75,6 +75,7 @@ CALLED_BY_OTHERS: Final = {
     "getDefaultReadLimit": "Spark",
     "onQueryIdle": "Spark",
     "onQueryTerminated": "Spark",
+    "capture_signals": "uvicorn",
     "pytest_addoption": "pytest",
     "pytest_configure": "pytest",
     "reportLatestOffset": "Spark",

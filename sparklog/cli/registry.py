@@ -12,6 +12,7 @@ from sparklog.model.errors import SparklogError
 BUILT_IN: Final[Mapping[str, str]] = {
     "status": "sparklog.cli.cluster.status.command:COMMAND",
     "events": "sparklog.cli.cluster.status.events:COMMAND",
+    "page": "sparklog.web.command:COMMAND",
     "topics": "sparklog.cli.logs.topics.command:COMMAND",
     "produce": "sparklog.cli.logs.produce.command:COMMAND",
     "consume": "sparklog.cli.logs.consume.command:COMMAND",

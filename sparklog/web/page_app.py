@@ -1,0 +1,127 @@
+"""The routes of the page: its views, their JSON, and what a watcher of processes asks.
+
+Each path of a view is there twice: as the page itself, which is the same document for all, and below
+``/api`` as the JSON that it shows.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from sparklog.client.errors import ClusterUnavailable, SecurityRefused
+from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
+from sparklog.web.cluster_ready import readiness
+from sparklog.web.gate import Gate
+from sparklog.web.page_settings import PageSettings
+from sparklog.web.view_question import BadQuestion, NothingThere, Question
+from sparklog.web.viewer import Viewer
+from sparklog.web.views.broker_views import broker, brokers
+from sparklog.web.views.event_rows import events
+from sparklog.web.views.operation_rows import operations
+from sparklog.web.views.overview import overview
+from sparklog.web.views.topic_list import topics
+
+STATIC: Final = Path(__file__).parent / "static"
+
+View = Callable[[Viewer, Question], Mapping[str, object]]
+FindViewer = Callable[[Request], Viewer]
+"""The viewer that answers a request."""
+
+VIEWS: Final[Mapping[str, View]] = {
+    "/": overview,
+    "/brokers": brokers,
+    "/brokers/{broker}": broker,
+    "/topics": topics,
+    "/events": events,
+    "/operations": operations,
+}
+
+STATUS_OF_CODES: Final = {
+    ErrorCode.unknown_topic_or_partition: 404,
+    ErrorCode.topic_authorization_failed: 403,
+    ErrorCode.group_authorization_failed: 403,
+    ErrorCode.cluster_authorization_failed: 403,
+    ErrorCode.invalid_topic_exception: 400,
+}
+
+
+def build_app(find_viewer: FindViewer, settings: PageSettings) -> Starlette:
+    document = (STATIC / "index.html").read_text(encoding="utf-8")
+    routes = [
+        Route("/health", _health, methods=["GET"]),
+        Route("/ready", _answering(find_viewer, _ready), methods=["GET"]),
+        Mount("/static", StaticFiles(directory=STATIC)),
+    ]
+    for path, view in VIEWS.items():
+        routes.append(Route(f"/api{path}", _answering(find_viewer, _json_of(view)), methods=["GET"]))
+        routes.append(Route(path, _document_of(document), methods=["GET"]))
+    return Starlette(
+        routes=routes,
+        middleware=[Middleware(Gate, settings=settings)],
+        exception_handlers={404: _not_found},
+    )
+
+
+def _health(_: Request) -> Response:
+    return PlainTextResponse("ok\n")
+
+
+def _ready(viewer: Viewer, _: Question) -> Response:
+    ready, words = readiness(viewer)
+    return PlainTextResponse(f"{words}\n", 200 if ready else 503)
+
+
+def _json_of(view: View) -> Callable[[Viewer, Question], Response]:
+    return lambda viewer, question: JSONResponse(view(viewer, question))
+
+
+def _answering(
+    find_viewer: FindViewer, respond: Callable[[Viewer, Question], Response]
+) -> Callable[[Request], Response]:
+    """An endpoint, run on a thread of its own; what goes wrong is an answer, too."""
+
+    def endpoint(request: Request) -> Response:
+        question = Question(dict(request.path_params), dict(request.query_params))
+        try:
+            return respond(find_viewer(request), question)
+        except SparklogError as error:
+            return JSONResponse({"error": str(error)}, status_of(error))
+        except OSError as error:
+            return JSONResponse({"error": f"a broker did not answer: {error}"}, 503)
+
+    return endpoint
+
+
+def status_of(error: SparklogError) -> int:
+    """The status of HTTP for an error whose text is shown."""
+    if isinstance(error, BadQuestion):
+        return 400
+    if isinstance(error, NothingThere):
+        return 404
+    if isinstance(error, KafkaError):
+        return STATUS_OF_CODES.get(error.code, 502)
+    return 503 if isinstance(error, ClusterUnavailable | SecurityRefused) else 502
+
+
+def _document_of(document: str) -> Callable[[Request], Response]:
+    """The page, which finds its own parts by a base that is relative: it works below a proxy's prefix too."""
+
+    def endpoint(request: Request) -> Response:
+        depth = request.scope["path"].count("/") - 1
+        return HTMLResponse(document.replace("{{base}}", "../" * depth or "./"))
+
+    return endpoint
+
+
+def _not_found(request: Request, _: Any) -> Response:
+    words = "the page has no such view; it begins at /"
+    if request.scope["path"].startswith("/api"):
+        return JSONResponse({"error": words}, 404)
+    return PlainTextResponse(f"{words}\n", 404)

@@ -1,0 +1,72 @@
+// Every broker that has registered, also one that is away; and one of them.
+import { h } from "../dom.js";
+import { ago, bytes, count, percent, plural } from "../format.js";
+import { bar, link, note, section, state, table, tile, title } from "../parts.js";
+import { eventList } from "./events.js";
+
+const address = (one) => (one.host === null ? "–" : one.port < 0 ? one.host : `${one.host}:${one.port}`);
+
+const disk = (found) => (found === null ? "–" : bar(found.used_share, `${percent(found.used_share)}, ${bytes(found.free_bytes)} free`));
+
+const COLUMNS = [
+  { label: "Broker", cell: (one) => link(`brokers/${one.broker_id}`, `broker ${one.broker_id}`) },
+  { label: "State", cell: (one) => [state(one.state), one.reason ? h("span", { class: "reason" }, one.reason) : null], wide: true },
+  { label: "For", cell: (one) => ago(one.since_ms) },
+  { label: "Address", cell: address },
+  { label: "Application", cell: (one) => one.application ?? "–" },
+  { label: "Leaders", cell: (one) => count(one.leaders), end: true },
+  { label: "In sync", cell: (one) => `${count(one.in_sync)} of ${count(one.replicas)}`, end: true },
+  { label: "Logs", cell: (one) => bytes(one.log_bytes), end: true },
+  { label: "Fullest disk", cell: (one) => disk(one.disk) },
+  { label: "Relaunches", cell: (one) => count(one.relaunches), end: true },
+];
+
+const CONTROLLERS = [
+  { label: "Controller", cell: (one) => `${one.host}:${one.port}` },
+  { label: "Office", cell: (one) => (one.is_active ? state("in office", "well") : state("standby", "quiet")) },
+  { label: "Application", cell: (one) => one.application },
+  { label: "Release", cell: (one) => one.release ?? "–" },
+  { label: "Page", cell: (one) => (one.web_url && /^https?:\/\//.test(one.web_url) ? h("a", { href: one.web_url, rel: "noreferrer" }, one.web_url) : "–") },
+];
+
+export const brokers = {
+  title: () => "Brokers",
+  draw: (data) => h("div", {},
+    title("Brokers"),
+    table(COLUMNS, data.brokers, { caption: "Brokers", keyOf: (one) => one.broker_id, empty: "no broker has registered" }),
+    section("Controllers", table(CONTROLLERS, data.controllers, { caption: "Controllers", keyOf: (one) => `${one.host}:${one.port}` }))),
+};
+
+const DIRECTORIES = [
+  { label: "Directory", cell: (one) => h("code", {}, one.log_dir), wide: true },
+  { label: "State", cell: (one) => (one.is_offline ? state("failed", "bad") : one.free_bytes < one.floor_bytes ? state("nearly full: writes are refused", "bad") : state("in use", "well")) },
+  { label: "Replicas", cell: (one) => count(one.replicas), end: true },
+  { label: "Logs", cell: (one) => bytes(one.log_bytes), end: true },
+  { label: "Free", cell: (one) => bytes(one.free_bytes), end: true },
+  { label: "Size of disk", cell: (one) => bytes(one.total_bytes), end: true },
+];
+
+const SETTINGS = [
+  { label: "Setting", cell: (one) => h("code", {}, one.name) },
+  { label: "Value", cell: (one) => h("code", {}, one.value), wide: true },
+  { label: "Source", cell: (one) => one.source },
+];
+
+export const broker = {
+  title: ({ parts }) => `Broker ${parts[0]}`,
+  draw: (data) => {
+    const one = data.broker;
+    return h("div", {},
+      title(`Broker ${one.broker_id}`, state(one.state)),
+      one.reason ? note(one.reason) : null,
+      h("div", { class: "tiles" },
+        tile("Leads", plural(one.leaders, "partition")),
+        tile("In sync", `${count(one.in_sync)} of ${count(one.replicas)}`, { level: one.in_sync < one.replicas ? "warning" : "" }),
+        tile("Logs", bytes(one.log_bytes)),
+        tile("In this state", ago(one.since_ms), { detail: one.relaunches === null ? "" : plural(one.relaunches, "relaunch").replace("relaunchs", "relaunches") })),
+      note(`${address(one)} · application ${one.application ?? "not known"} · release ${one.release ?? "not known"}${one.rack ? ` · rack ${one.rack}` : ""}`),
+      section("Log directories", table(DIRECTORIES, data.log_dirs, { caption: "Log directories", keyOf: (row) => row.log_dir, empty: "the broker does not answer" })),
+      section("Settings that are not the default", data.settings === null ? note("the broker does not answer") : table(SETTINGS, data.settings, { caption: "Settings", keyOf: (row) => row.name })),
+      section("Its events", eventList(data.events, "no event about it is kept")));
+  },
+};

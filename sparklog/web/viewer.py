@@ -1,0 +1,91 @@
+"""What one user of the page sees: a client of the cluster, with what is kept of its answers.
+
+People look when no broker answers. Then the controller is asked at its own listener: the addresses are those
+of the last report, or of ``cluster.json``.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from sparklog.client.calls.bootstrap import Endpoint
+from sparklog.client.cluster import ClusterClient
+from sparklog.client.cluster_reports import report_of_brokers, report_of_controller
+from sparklog.client.errors import ClusterUnavailable
+from sparklog.client.metadata.cluster_metadata import ClusterMetadata
+from sparklog.model.errors import KafkaError
+from sparklog.network.dialing.connector import IN_THE_CLEAR, Connector
+from sparklog.web.event_tail import EventTail
+from sparklog.web.shared_answers import SharedAnswers
+from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest, ClusterReportResponse
+
+RETRY_TIMEOUT_MS: Final = 5_000
+REPORT_TIMEOUT_MS: Final = 3_000
+FRESH_MS: Final = 900
+SLOW_MS: Final = 5_000
+"""The age up to which answers are shared that cost each broker something."""
+CLIENT_ID: Final = "sparklog-page"
+
+FindControllers = Callable[[], Sequence[Endpoint]]
+"""Where controllers may be, besides those of the last report."""
+
+
+class Viewer:
+    """Safe to use from any thread; ``close`` ends its connections."""
+
+    def __init__(
+        self,
+        cluster: ClusterClient,
+        *,
+        options: str,
+        connector: Connector = IN_THE_CLEAR,
+        find_controllers: FindControllers = tuple,
+    ) -> None:
+        """``options`` name the cluster in commands that the page shows."""
+        self.cluster: Final = cluster
+        self.options: Final = options
+        self.shared: Final = SharedAnswers(cluster.clock)
+        self._connector = connector
+        self._find_controllers = find_controllers
+        self._controllers: list[Endpoint] = []
+        self._events = EventTail()
+
+    def close(self) -> None:
+        self.cluster.close()
+
+    def report(self) -> ClusterReportResponse:
+        """The controller's report, with events that are not shown yet.
+
+        ClusterUnavailable if nobody answers; KafkaError if the cluster gives no reports, or not to this user.
+        """
+        return self.shared.get("report", FRESH_MS, self._new_report)
+
+    def events(self) -> EventTail:
+        """The newest events, all that the report's giver keeps."""
+        self.shared.get("events", FRESH_MS, lambda: self._events.follow(self._ask_report))
+        return self._events
+
+    def metadata(self) -> ClusterMetadata:
+        """All topics; for a moment all who ask get the same."""
+        return self.shared.get("metadata", FRESH_MS, self.cluster.metadata)
+
+    def _new_report(self) -> ClusterReportResponse:
+        return self._ask_report(ClusterReportRequest())
+
+    def _ask_report(self, request: ClusterReportRequest) -> ClusterReportResponse:
+        try:
+            report = report_of_brokers(self.cluster, request, timeout_ms=REPORT_TIMEOUT_MS)
+        except ClusterUnavailable as error:
+            found = self._ask_controllers(request)
+            if found is None:
+                raise error
+            report = found
+        self._controllers = [Endpoint(one.host, one.port) for one in report.controllers]
+        return report
+
+    def _ask_controllers(self, request: ClusterReportRequest) -> ClusterReportResponse | None:
+        for endpoint in dict.fromkeys([*self._controllers, *self._find_controllers()]):
+            try:
+                return report_of_controller(self._connector, endpoint, request, client_id=CLIENT_ID)
+            except (OSError, KafkaError):
+                continue  # a standby, or one that ended: the next one may be in office
+        return None

@@ -1,0 +1,1 @@
+"""What each view shows, as JSON: a function of a viewer and a question."""

@@ -1,0 +1,68 @@
+"""``/brokers`` and ``/brokers/N``: every broker that has registered, also one that is away."""
+
+from dataclasses import asdict
+
+from sparklog.client.settings import describe_broker
+from sparklog.model.errors import SparklogError
+from sparklog.model.kafka_numbers import ConfigSource
+from sparklog.web.disks import ANSWER_TIMEOUT_MS, Disk
+from sparklog.web.view_question import NothingThere, Question
+from sparklog.web.viewer import SLOW_MS, Viewer
+from sparklog.web.views.event_rows import event_row
+from sparklog.web.views.overview import known_disks
+from sparklog.wire.messages.discovery.cluster_report import ReportedBroker
+
+EVENTS_OF_BROKER: int = 20
+
+
+def brokers(viewer: Viewer, _: Question) -> dict[str, object]:
+    report = viewer.report()
+    disks = known_disks(viewer)
+    return {
+        "age_ms": report.age_ms,
+        "brokers": [_row(one, disks) for one in report.brokers],
+        "controllers": [asdict(one) for one in report.controllers],
+    }
+
+
+def broker(viewer: Viewer, question: Question) -> dict[str, object]:
+    wanted = question.number("broker", 0, most=2**31 - 1)
+    report = viewer.report()
+    found = next((one for one in report.brokers if one.broker_id == wanted), None)
+    if found is None:
+        raise NothingThere(f"no broker {wanted} has registered")
+    disks = [disk for disk in known_disks(viewer) if disk.broker_id == wanted]
+    events = [event for event in reversed(viewer.events().kept) if wanted in event.brokers]
+    return {
+        "age_ms": report.age_ms,
+        "broker": _row(found, disks),
+        "log_dirs": [disk.as_json() for disk in disks],
+        "settings": viewer.shared.get(("settings", wanted), SLOW_MS, lambda: _settings(viewer, wanted)),
+        "events": [event_row(event) for event in events[:EVENTS_OF_BROKER]],
+    }
+
+
+def _row(one: ReportedBroker, disks: list[Disk]) -> dict[str, object]:
+    own = [disk for disk in disks if disk.broker_id == one.broker_id]
+    fullest = max(own, key=lambda disk: disk.used_share, default=None)
+    return {
+        **asdict(one),
+        "since_ms": None if one.since_ms < 0 else one.since_ms,
+        "relaunches": None if one.relaunches < 0 else one.relaunches,
+        "disk": None if fullest is None else {**fullest.as_json(), "used_share": fullest.used_share},
+        "log_bytes": sum(replica.size_bytes for disk in own for replica in disk.replicas.values()),
+        "offline_log_dirs": [disk.log_dir for disk in own if disk.is_offline],
+    }
+
+
+def _settings(viewer: Viewer, broker_id: int) -> list[dict[str, object]] | None:
+    """Those that are not the defaults; None if the broker does not answer."""
+    try:
+        described = describe_broker(viewer.cluster, broker_id, timeout_ms=ANSWER_TIMEOUT_MS)
+    except SparklogError:
+        return None  # its row says in which state it is
+    return [
+        {"name": one.name, "value": one.value, "source": one.source.name.lower().replace("_", " ")}
+        for one in sorted(described.values(), key=lambda one: one.name)
+        if one.source is not ConfigSource.DEFAULT
+    ]

@@ -1,0 +1,83 @@
+"""``/``: whether the cluster is well, and its figures at a glance."""
+
+from dataclasses import asdict
+
+import sparklog
+from sparklog.client.errors import ClusterUnavailable
+from sparklog.client.possible_losses import PossibleLoss, possible_losses
+from sparklog.web.disks import Disk, disks_of
+from sparklog.web.verdict import SERVING, Facts, verdict_of
+from sparklog.web.view_question import Question
+from sparklog.web.viewer import SLOW_MS, Viewer
+from sparklog.web.views.event_rows import event_row
+from sparklog.wire.messages.discovery.cluster_report import ClusterReportResponse
+
+LAST_EVENTS: int = 8
+LOSSES_TIMEOUT_MS = 1_500
+
+
+def overview(viewer: Viewer, _: Question) -> dict[str, object]:
+    try:
+        report = viewer.report()
+    except ClusterUnavailable as error:
+        facts = Facts(None, viewer.options, silence=str(error))
+        return {"verdict": asdict(verdict_of(facts)), "page_release": sparklog.__version__}
+    disks = known_disks(viewer)
+    facts = Facts(report, viewer.options, losses=_losses(viewer), disks=disks)
+    return {
+        "verdict": asdict(verdict_of(facts)),
+        "page_release": sparklog.__version__,
+        "cluster_id": _cluster_id(viewer),
+        "servers": viewer.cluster.bootstrap_servers,
+        "age_ms": report.age_ms,
+        "term": report.term,
+        "controllers": [asdict(one) for one in report.controllers],
+        "brokers": {
+            "total": len(report.brokers),
+            "serving": sum(one.state == SERVING for one in report.brokers),
+        },
+        "releases": sorted({one.release for one in report.brokers if one.release}),
+        "topics": report.topics,
+        "partitions": report.partitions,
+        "leaderless": report.leaderless,
+        "under_replicated": report.under_replicated,
+        "moving": report.moving,
+        "fullest_disk": _fullest(disks),
+        "events": [event_row(event) for event in viewer.events().kept[: -LAST_EVENTS - 1 : -1]],
+    }
+
+
+def known_disks(viewer: Viewer) -> list[Disk]:
+    """The disks of all brokers that serve, and the logs on them, as they were some seconds ago at most."""
+
+    def ask() -> list[Disk]:
+        return disks_of(viewer.cluster, serving_brokers(viewer.report()))
+
+    return viewer.shared.get("disks", SLOW_MS, ask)
+
+
+def serving_brokers(report: ClusterReportResponse) -> list[int]:
+    return [one.broker_id for one in report.brokers if one.state in (SERVING, "stopping")]
+
+
+def _losses(viewer: Viewer) -> list[PossibleLoss]:
+    def ask() -> list[PossibleLoss]:
+        try:
+            deadline = viewer.cluster.deadline(LOSSES_TIMEOUT_MS)
+            return possible_losses(viewer.cluster, viewer.metadata(), deadline)
+        except ClusterUnavailable:
+            return []  # the controller answers alone, and the verdict is about brokers
+
+    return viewer.shared.get("losses", SLOW_MS, ask)
+
+
+def _cluster_id(viewer: Viewer) -> str | None:
+    return viewer.cluster.latest_metadata.cluster_id
+
+
+def _fullest(disks: list[Disk]) -> dict[str, object] | None:
+    known = [disk for disk in disks if disk.total_bytes > 0]
+    if not known:
+        return None
+    fullest = max(known, key=lambda disk: disk.used_share)
+    return {**fullest.as_json(), "used_share": fullest.used_share}
