@@ -8,6 +8,7 @@ pytest -m clients tests/interop --against-kafka   the same cases upon Apache Kaf
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import Final
 
 import pytest
 
@@ -97,6 +98,10 @@ def start_driver(target: Target, tmp_path_factory: pytest.TempPathFactory) -> It
         yield start
 
 
+REFERENCE: Final = "reference"
+"""Its key beside those of the clients under test."""
+
+
 @pytest.fixture(scope="session")
 def _drivers() -> dict[str, Driver]:
     return {}
@@ -117,10 +122,14 @@ def driver(
     return _drivers[client]
 
 
-@pytest.fixture(scope="session")
-def reference(start_driver: Callable[..., Driver]) -> Driver:
-    """A client that prepares what a case needs and judges what another one did."""
-    return start_driver("confluent-kafka")
+@pytest.fixture
+def reference(start_driver: Callable[..., Driver], _drivers: dict[str, Driver]) -> Driver:
+    """A client that prepares what a case needs and judges what another one did; as ``driver``, a new one if
+    the last case has lost it: librdkafka crashed once, and 400 cases failed with it.
+    """
+    if REFERENCE not in _drivers or not _drivers[REFERENCE].is_alive:
+        _drivers[REFERENCE] = start_driver("confluent-kafka")
+    return _drivers[REFERENCE]
 
 
 @pytest.fixture

@@ -136,7 +136,8 @@ class Driver:
                 pytest.fail(f"the driver has not answered for {ANSWER_SECONDS:.0f} s: {self._last_words()}")
             piece = os.read(descriptor, 1 << 16)
             if not piece:
-                pytest.fail(f"the driver has ended: {self._last_words()}")
+                status = self._process.wait(ANSWER_SECONDS)
+                pytest.fail(f"the driver has ended with status {status}: {self._last_words()}")
             self._output += piece
         line, _, self._output = self._output.partition(b"\n")
         return line
