@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sparklog.broker.call import Call
 from sparklog.core.apis.api import Api, Code
-from sparklog.network.access_control import AccessControl
+from sparklog.network.access.access_control import AccessControl
 from sparklog.wire.access.judging import Denied, Question, judge
 
 AT_THE_BROKER: Final = frozenset({"DescribeSchema"})
@@ -20,7 +20,7 @@ def admit(call: Call, control: AccessControl, api: Api, request: Any) -> tuple[C
     """The call with its requester's access, and the request without what is refused of it. None: all of it
     was refused, and the client has its answer.
     """
-    access = control.of(call.context.requester)
+    access = control.of(call.context.requester, api.name)
     call = replace(call, access=access)
     if Code.command in api.code and api.name not in AT_THE_BROKER:
         return call, request

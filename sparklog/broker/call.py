@@ -46,6 +46,8 @@ class Call:
     """Adds what was refused to the response, and takes out of it what the requester may not see."""
     meter: RequestMeter | None = None
     """What the request uses of quotas; None: there are none for it."""
+    on_answer: Callable[[Sequence[ErrorCode]], None] | None = None
+    """Is given the errors of the answer: the audit's, of an act of administration."""
 
     @property
     def version(self) -> int:
@@ -116,7 +118,9 @@ class Call:
             throttle_ms = max(throttle_ms, self.meter.delay_ms())
             if throttle_ms and hasattr(response, "throttle_time_ms"):
                 response.throttle_time_ms = throttle_ms
-        self.exchange.errors = [*errors_in(response), *errors]
+        self.exchange.errors = found = [*errors_in(response), *errors]
+        if self.on_answer is not None:
+            self.on_answer(found)
         self.exchange.reply(
             encode_response(response, self.header.api_version, self.header.correlation_id), throttle_ms
         )

@@ -29,12 +29,13 @@ from sparklog.broker.waiting.fetch_purgatory import FetchPurgatory
 from sparklog.broker.waiting.fetch_sessions import FetchSessions
 from sparklog.broker.waiting.fetches_in_progress import FetchesInProgress
 from sparklog.broker.waiting.joint_wait import JointWaits
+from sparklog.core.security.audit import Audit
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId
 from sparklog.model.ports import Executor, Guard
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
-from sparklog.network.access_control import AccessControl
+from sparklog.network.access.access_control import AccessControl
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,8 @@ class BrokerContext:
     quotas: ClientQuotas
     access_control: AccessControl | None = None
     """None without an authorizer: everybody may do everything."""
+    audit: Audit | None = None
+    """Gets the acts of administration that this broker decides; None without an audit."""
     identity: Mapping[str, str] = field(default_factory=dict)
     """Settings whose values the broker found at its start: its id, log directories and addresses."""
 

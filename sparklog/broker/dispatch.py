@@ -9,7 +9,8 @@ exception is ApiVersions: an unknown version is answered with the known versions
 """
 
 import logging
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 from sparklog.broker.admission import admit
 from sparklog.broker.apis import HANDLERS
@@ -20,8 +21,10 @@ from sparklog.broker.handlers import api_versions
 from sparklog.broker.handlers.transactions.add_partitions_to_txn import FIRST_BATCHED_VERSION
 from sparklog.core.apis.api import Api, ListenerKind, Quota, Waits
 from sparklog.core.apis.api_table import APIS, ROWS
+from sparklog.core.security.audit import Audit
 from sparklog.model.errors import ErrorCode, WireError
 from sparklog.network.exchange import Exchange
+from sparklog.wire.access.acts import act_at_broker
 from sparklog.wire.codec import Request, UnsupportedVersion, decode_request, encode_response
 from sparklog.wire.messages.transactions.add_partitions_to_txn import AddPartitionsToTxnRequest
 from sparklog.wire.versions import API_VERSIONS_KEY
@@ -48,6 +51,10 @@ def works_in_place(frame: memoryview) -> bool:
     other brokers. A fetch is small by itself, and its reply by what the log has; a cold page is its one risk.
     """
     return len(frame) <= IN_PLACE_BYTES_MAX and bytes(frame[:API_KEY_BYTES]) in _SHORT
+
+
+SAID_BY_BROKERS: Final = frozenset({"WriteTxnMarkers"})
+"""Acts of administration that brokers ask of each other all the time."""
 
 
 class Dispatcher:
@@ -95,6 +102,8 @@ class Dispatcher:
             if admitted is None:
                 return
             call, body = admitted
+        if self._broker.audit is not None:
+            call = self._audited(call, api, body, self._broker.audit)
         if api.waits is Waits.first_report and not self._broker.metadata.is_received:
             self._broker.first_report.wait(
                 lambda: call.carefully(lambda: call.work(handler, body)), exchange.close
@@ -103,6 +112,19 @@ class Dispatcher:
             self._broker.waiting_room.submit(lambda: call.carefully(lambda: call.work(handler, body)))
         else:
             call.work(handler, body)
+
+    def _audited(self, call: Call, api: Api, body: Any, audit: Audit) -> Call:
+        """The call, which is noted when it is answered if it is an act of administration. What brokers tell
+        each other is none.
+        """
+        requester, client_id = call.context.requester, call.header.client_id or ""
+        is_of_brokers = api.name in SAID_BY_BROKERS and call.context.listener == self._broker.brokers_listener
+        act = None if is_of_brokers else act_at_broker(api, body)
+        if act is None:
+            return call
+        return replace(
+            call, on_answer=lambda errors: audit.acted(requester, client_id, api.name, act, errors)
+        )
 
     def _kind_of(self, listener: str) -> ListenerKind:
         is_brokers = listener == self._broker.brokers_listener

@@ -38,7 +38,8 @@ from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.network.acceptor import Listener
-from sparklog.network.access_control import AccessControl, access_control_of
+from sparklog.network.access.access_control import AccessControl, access_control_of
+from sparklog.network.access.audit_file import open_audit
 from sparklog.network.listener_tls import (
     cluster_logins,
     inter_broker_connector,
@@ -93,31 +94,20 @@ class ControllerServer:
         self._clock = clock
         self._pid = pid
         self._application = application
-        self._access_control = access_control_of(cluster_config, clock, threading.Lock())
+        self._audit = open_audit(cluster_config, "controller", clock)
+        self._access_control = access_control_of(cluster_config, clock, threading.Lock(), self._audit.audit)
         self._handlers = ControllerHandlers(
             cluster_config,
             self._submit_command,
             self._report,
             access_control=self._access_control,
             topic_name=self._topic_name,
+            audit=self._audit.audit,
         )
         self._tls = inter_broker_server(cluster_config)
-        brokers_listener = cluster_config.listeners.inter_broker
-        logins = self._logins = cluster_logins(cluster_config, [brokers_listener])
-        login = None if logins is None else logins.of(brokers_listener)
+        self._logins = cluster_logins(cluster_config, [cluster_config.listeners.inter_broker])
         self._user_loops = LoopThreads(no_calls)
-        self._reactor = Reactor(
-            [Listener(host, port, LISTENER, self._tls, login)],
-            self._handlers.handle,
-            processors=1,
-            handlers=HANDLERS,
-            queue_max=cluster_config.get_int("queued.max.requests"),
-            frame_bytes_max=cluster_config.get_int("socket.request.max.bytes"),
-            idle_ms=cluster_config.get_int("connections.max.idle.ms"),
-            login_ms=cluster_config.get_int("connections.login.timeout.ms"),
-            clock=clock,
-            name="controller",
-        )
+        self._reactor = self._new_reactor(port)
         self._loop = EventLoop("controller-events", self._on_failure)
         self._timer: ThreadTimer | None = None
         self._candidate: Candidate | None = None
@@ -197,6 +187,7 @@ class ControllerServer:
             self._timer.stop()
         self._connections.close()
         self._channel_threads.close(STOP_TIMEOUT_MS / 1_000)
+        self._audit.close()
 
     def active_controller(self) -> ControllerNode | None:
         """The active controller, read from ZooKeeper, or None."""
@@ -267,6 +258,22 @@ class ControllerServer:
         watch.read_all()
         access.check_own_right(own_principal(self._config), "the controller")
         self._channel_threads.start("access-rules", watch.loop)
+
+    def _new_reactor(self, port: int) -> Reactor:
+        config, logins = self._config, self._logins
+        login = None if logins is None else logins.of(config.listeners.inter_broker)
+        return Reactor(
+            [Listener(self._host, port, LISTENER, self._tls, login)],
+            self._handlers.handle,
+            processors=1,
+            handlers=HANDLERS,
+            queue_max=config.get_int("queued.max.requests"),
+            frame_bytes_max=config.get_int("socket.request.max.bytes"),
+            idle_ms=config.get_int("connections.max.idle.ms"),
+            login_ms=config.get_int("connections.login.timeout.ms"),
+            clock=self._clock,
+            name="controller",
+        )
 
     # ------------------------------------------------------------------------- between the threads
 

@@ -18,13 +18,15 @@ from sparklog.controller.ports import AnswerCommand
 from sparklog.core.apis.api import ListenerKind
 from sparklog.core.apis.api_table import APIS, ROWS
 from sparklog.core.controller.commands.controller_command import Command, Result
+from sparklog.core.security.audit import Audit
 from sparklog.core.security.requester import Requester, decode_requester
 from sparklog.model.errors import ErrorCode, WireError
 from sparklog.model.ids import TopicId
 from sparklog.model.parts import Part, read_parts
 from sparklog.model.settings.config import BrokerConfig
-from sparklog.network.access_control import AccessControl
+from sparklog.network.access.access_control import AccessControl
 from sparklog.network.exchange import Exchange
+from sparklog.wire.access.acts import act_at_controller
 from sparklog.wire.access.judging import Denied, Question, Verdict, judge
 from sparklog.wire.codec import (
     Message,
@@ -38,6 +40,7 @@ from sparklog.wire.commands.command_apis import COMMAND_APIS, NewTopicId
 from sparklog.wire.messages.control.envelope import EnvelopeRequest, EnvelopeResponse
 from sparklog.wire.messages.discovery.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest, ClusterReportResponse
+from sparklog.wire.response_errors import errors_in
 from sparklog.wire.versions import API_VERSIONS_KEY
 
 logger: Final = logging.getLogger(__name__)
@@ -63,8 +66,12 @@ class ControllerHandlers:
         new_topic_id: NewTopicId = uuid.uuid4,
         access_control: AccessControl | None = None,
         topic_name: Callable[[TopicId], str | None] = lambda topic_id: None,
+        audit: Audit | None = None,
     ) -> None:
-        """``access_control``: None if there is no authorizer. ``topic_name``: of the topic with this id."""
+        """``access_control``: None if there is no authorizer. ``topic_name``: of the topic with this id.
+        ``audit``: gets acts of administration.
+        """
+        self._audit = audit
         self._access_control = access_control
         self._topic_name = topic_name
         self._config = config
@@ -119,11 +126,17 @@ class ControllerHandlers:
         if verdict is not None:
             body, finish = verdict.request, verdict.finish
 
+        header, asked = request.header, api.to_request(body, self._new_topic_id)
+        act = None if self._audit is None else act_at_controller(APIS[header.api_key], body)
+
         def answer(result: Result) -> None:
             response = api.to_response(result, self._config)
-            respond(response if finish is None else finish(response))
+            response = response if finish is None else finish(response)
+            if self._audit is not None and act is not None:
+                client_id, name = header.client_id or "", APIS[header.api_key].name
+                self._audit.acted(requester, client_id, name, act, errors_in(response))
+            respond(response)
 
-        header, asked = request.header, api.to_request(body, self._new_topic_id)
         is_strict = header.api_version >= api.strict_from
         self._submit(Command(asked, requester, header.client_id or "", is_strict), answer)
 
@@ -140,7 +153,7 @@ class ControllerHandlers:
         if self._access_control is None:
             return None
         api, version = APIS[request.header.api_key], request.header.api_version
-        access = self._access_control.of(requester)
+        access = self._access_control.of(requester, api.name)
         return judge(Question(api, request.body, version, access, self._topic_name))
 
     def _open_envelope(self, envelope: EnvelopeRequest, broker: Requester, respond: SendResponse) -> None:

@@ -35,6 +35,7 @@ def test_one_command_leads_to_two_teams_that_cannot_see_each_other(reader: Perso
     assert "CN=broker" in printed[-1]
     refused = "! sparklog topics describe sales-orders --root secured --command-config bob.properties 2>&1"
     assert "TOPIC_AUTHORIZATION_FAILED" in reader.follow(Block("", "bash", refused))
+    assert "sales-orders" in (reader.folder / "secured" / "audit" / "controller.jsonl").read_text()
     again = "sparklog topics list --root secured --command-config alice.properties"
     assert "sales-orders" in reader.follow(Block("", "bash", again))
 

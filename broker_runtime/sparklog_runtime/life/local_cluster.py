@@ -264,7 +264,7 @@ class LocalCluster:
         if options.chooses_defaults:
             kept_file = self.layout.defaults_file
             self._chosen = chosen_defaults(options.settings, options.brokers, kept_file, is_new=is_new)
-            self._settings = {**options.settings, **self._chosen}
+            self._settings = {**self.layout.audit, **options.settings, **self._chosen}
             self._config = BrokerConfig.parse(self._settings)
 
     def _tell_defaults(self) -> None:

@@ -6,6 +6,7 @@
     DIR/zookeeper/        the embedded ZooKeeper's data, and zookeeper.log
     DIR/broker-N/0, 1...  the log directories of broker N
     DIR/logs/             spark.log, spark-output.log, broker-N.log, controller.log
+    DIR/audit/            broker-N.jsonl, controller.jsonl
     DIR/spark/            Spark's scratch space; emptied at every start
 
 The lock is the kernel's: it goes away with the process that held it, however that ended. A start that is
@@ -40,6 +41,11 @@ class Layout:
     @property
     def cluster_file(self) -> Path:
         return self.root / "cluster.json"
+
+    @property
+    def audit(self) -> dict[str, str]:
+        """The setting that has servers write their audit here."""
+        return {"audit.log.dir": str(self.root / "audit")}
 
     @property
     def defaults_file(self) -> Path:

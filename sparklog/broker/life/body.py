@@ -36,6 +36,7 @@ from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.broker.to_controller.report_copy import ReportCopy
 from sparklog.broker.to_controller.schema_cache import Schemas
 from sparklog.core.client_quotas.sampled_rate import Windows
+from sparklog.core.security.audit import Audit
 from sparklog.core.security.requester import ANONYMOUS
 from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import BrokerId
@@ -44,7 +45,7 @@ from sparklog.model.loops import Loop, Loops
 from sparklog.model.ports import Executor
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import ZooKeeper
-from sparklog.network.access_control import AccessControl, access_control_of
+from sparklog.network.access.access_control import AccessControl, access_control_of
 from sparklog.zookeeper.entity_configs import ConfigsReader, EntityConfigs
 from sparklog.zookeeper.rule_watch import RuleWatch
 
@@ -102,6 +103,8 @@ class BodyPorts:
     """By which other brokers and the controller know this broker."""
     identity: Mapping[str, str] = field(default_factory=dict)
     """Settings whose values the broker finds at its start; filled in once it listens."""
+    audit: Audit | None = None
+    """Gets denials and acts of administration; None without an audit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +163,7 @@ class BrokerBody:
         verifications = replace(calls, lane=ports.lanes.verifications)
         verifier = TransactionVerifier(broker_id, metadata, coordinators, inside, verifications)
         transactions = (coordinators, markers, verifier)
-        access = access_control_of(config, inside.clock, inside.new_guard())
+        access = access_control_of(config, inside.clock, inside.new_guard(), ports.audit)
         context = _context(broker_id, cluster_id, metadata, replication, transactions, ports, access)
         cleaner = LogCleaner(
             parts.table.partitions,
@@ -269,6 +272,7 @@ def _context(
         waiting_room=ports.waiting_room,
         conversions=ConversionStatistics(inside.new_guard()),
         access_control=access,
+        audit=ports.audit,
         quotas=ClientQuotas(_windows(parts.settings.now), inside.clock, inside.new_guard()),
         identity=ports.identity,
     )

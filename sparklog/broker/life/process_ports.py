@@ -41,6 +41,7 @@ from sparklog.model.metric import Metric
 from sparklog.model.settings.access_settings import AUTHORIZER
 from sparklog.model.zookeeper import SessionEvent
 from sparklog.network.acceptor import Listener
+from sparklog.network.access.audit_file import open_audit
 from sparklog.network.clock import SystemClock
 from sparklog.network.dialing.peer_connections import PeerConnections
 from sparklog.network.executor import ThreadExecutor
@@ -111,6 +112,7 @@ class ProcessPorts:
         """To other brokers, one for each lane."""
         self._link = ControllerLink(client_id=name, connector=connector)
         self._statistics = RequestStatistics()
+        self._audit = open_audit(config, name, self._clock)
         self._store: StoreThreads | None = None
         self._reactor: Reactor | None = None
         self._certificate_metrics: Callable[[], list[Metric]] = list
@@ -171,6 +173,7 @@ class ProcessPorts:
             config_readers=self._users_reader(),
             own_principal=own_principal(self._config) if self._config.get_str(AUTHORIZER) else ANONYMOUS,
             identity=self._identity,
+            audit=self._audit.audit,
         )
 
     def listen(self, body: BrokerBody) -> Broker:
@@ -323,6 +326,7 @@ class ProcessPorts:
 
     def close(self) -> None:
         """End the threads that nothing above waits for any more."""
+        self._audit.close()
         self._timer.stop()
         self._executor.stop()
         self._waiting_room.stop()

@@ -250,6 +250,13 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("metrics.port", "int", -1,
             "Port at which a broker or controller serves metrics over HTTP (docs/metrics.md); 0 takes a free "
             "one, -1 serves none. Sparklog's own.", -1, 65_535),
+    Setting("audit.log.dir", "string", "",
+            "Folder for the audit of denials and acts of administration (docs/security.md); empty: none. "
+            "Sparklog's own."),
+    Setting("audit.log.max.bytes", "int", 100 << 20,
+            "Bytes after which a new file of the audit is begun. Sparklog's own.", 1_024, LONG_MAX),
+    Setting("audit.log.max.files", "int", 10,
+            "How many files of the audit are kept, the newest included. Sparklog's own.", 2, 1_000),
     Setting("hosts.file", "string", "",
             "File with rack and advertised address of each broker's host (docs/on-your-cluster.md). "
             "Sparklog's own."),

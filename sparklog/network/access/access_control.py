@@ -1,10 +1,12 @@
 """The rights of requesters, for servers: judged by an authorizer, and denials reported in the log."""
 
 import logging
+from functools import partial
 from typing import Final
 
 from sparklog.core.security.access import Access
 from sparklog.core.security.acl import AclOperation, ResourceType
+from sparklog.core.security.audit import Audit
 from sparklog.core.security.authorizer import Authorizer, authorizer_of
 from sparklog.core.security.denials import Denials
 from sparklog.core.security.requester import ANONYMOUS, Requester
@@ -20,27 +22,35 @@ OWN_HOST: Final = "127.0.0.1"
 """Where a server's own requests come from, as far as it can tell before it has sent any."""
 
 
-def access_control_of(config: BrokerConfig, clock: Clock, guard: Guard) -> "AccessControl | None":
-    """None if the settings ask for no authorizer. It has no rules yet."""
+def access_control_of(
+    config: BrokerConfig, clock: Clock, guard: Guard, audit: Audit | None = None
+) -> "AccessControl | None":
+    """None if the settings ask for no authorizer. It has no rules yet. ``audit``: gets each denial."""
     authorizer = authorizer_of(config)
-    return None if authorizer is None else AccessControl(authorizer, clock, guard)
+    return None if authorizer is None else AccessControl(authorizer, clock, guard, audit)
 
 
 class AccessControl:
     """For any thread."""
 
-    def __init__(self, authorizer: Authorizer, clock: Clock, guard: Guard) -> None:
+    def __init__(
+        self, authorizer: Authorizer, clock: Clock, guard: Guard, audit: Audit | None = None
+    ) -> None:
         self.authorizer = authorizer
+        self._audit = audit
         self._clock = clock
         self._guard = guard
         self._denials = Denials()
 
-    def of(self, requester: Requester) -> Access:
-        return Access(self.authorizer, requester, self._on_denial)
+    def of(self, requester: Requester, api: str) -> Access:
+        """What ``requester`` may do by a request of ``api``."""
+        return Access(self.authorizer, requester, partial(self._on_denial, api))
 
     def _on_denial(
-        self, requester: Requester, operation: AclOperation, resource: ResourceType, name: str
+        self, api: str, requester: Requester, operation: AclOperation, resource: ResourceType, name: str
     ) -> None:
+        if self._audit is not None:
+            self._audit.denied(requester, api, operation, resource, name)
         with self._guard:
             now_ms = self._clock.monotonic_ms()
             line = self._denials.on_denial(requester, operation, resource, name, now_ms)
