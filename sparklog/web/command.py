@@ -35,6 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     viewer = _viewer(arguments)
     try:
         with end_as_flag() as ended, listening_at(settings.host, arguments.port) as listening:
+            viewer.watch()
             app = build_app(lambda _: viewer, settings)
             server = PageServer(app, is_over=lambda _: ended.is_set())
             print(f"sparklog: page: http://{host_port(*listening.getsockname()[:2])}/", flush=True)

@@ -24,13 +24,16 @@ from sparklog.web.view_question import BadQuestion, NothingThere, Question
 from sparklog.web.viewer import Viewer
 from sparklog.web.views.broker_views import broker, brokers
 from sparklog.web.views.event_rows import events
+from sparklog.web.views.group_views import groups
 from sparklog.web.views.operation_rows import operations
 from sparklog.web.views.overview import overview
+from sparklog.web.views.record_views import Octets, record_part, records
 from sparklog.web.views.topic_list import topics
+from sparklog.web.views.topic_view import topic
 
 STATIC: Final = Path(__file__).parent / "static"
 
-View = Callable[[Viewer, Question], Mapping[str, object]]
+View = Callable[[Viewer, Question], Mapping[str, object] | Octets]
 FindViewer = Callable[[Request], Viewer]
 """The viewer that answers a request."""
 
@@ -39,12 +42,22 @@ VIEWS: Final[Mapping[str, View]] = {
     "/brokers": brokers,
     "/brokers/{broker}": broker,
     "/topics": topics,
+    "/topics/{topic}": topic,
+    "/topics/{topic}/records": records,
+    "/groups": groups,
     "/events": events,
     "/operations": operations,
 }
 
+ONLY_JSON: Final[Mapping[str, View]] = {
+    "/topics/{topic}/records/{partition}/{offset}/{part}": record_part,
+}
+"""What a view's links lead to, without a view of its own."""
+RECORDS: Final = "/topics/{topic}/records"
+
 STATUS_OF_CODES: Final = {
     ErrorCode.unknown_topic_or_partition: 404,
+    ErrorCode.offset_out_of_range: 404,
     ErrorCode.topic_authorization_failed: 403,
     ErrorCode.group_authorization_failed: 403,
     ErrorCode.cluster_authorization_failed: 403,
@@ -59,14 +72,19 @@ def build_app(find_viewer: FindViewer, settings: PageSettings) -> Starlette:
         Route("/ready", _answering(find_viewer, _ready), methods=["GET"]),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
-    for path, view in VIEWS.items():
-        routes.append(Route(f"/api{path}", _answering(find_viewer, _json_of(view)), methods=["GET"]))
-        routes.append(Route(path, _document_of(document), methods=["GET"]))
+    for path, view in {**VIEWS, **ONLY_JSON}.items():
+        shown = _without_records if path.startswith(RECORDS) and not settings.shows_records else view
+        routes.append(Route(f"/api{path}", _answering(find_viewer, _json_of(shown)), methods=["GET"]))
+    routes += [Route(path, _document_of(document), methods=["GET"]) for path in VIEWS]
     return Starlette(
         routes=routes,
         middleware=[Middleware(Gate, settings=settings)],
         exception_handlers={404: _not_found},
     )
+
+
+def _without_records(_: Viewer, __: Question) -> Mapping[str, object]:
+    raise KafkaError(ErrorCode.topic_authorization_failed, "this page shows no records: web.records=false")
 
 
 def _health(_: Request) -> Response:
@@ -79,7 +97,14 @@ def _ready(viewer: Viewer, _: Question) -> Response:
 
 
 def _json_of(view: View) -> Callable[[Viewer, Question], Response]:
-    return lambda viewer, question: JSONResponse(view(viewer, question))
+    def respond(viewer: Viewer, question: Question) -> Response:
+        found = view(viewer, question)
+        if not isinstance(found, Octets):
+            return JSONResponse(found)
+        kept = {"Content-Disposition": f'attachment; filename="{found.name}"'}  # a topic's name has no quotes
+        return Response(found.data, media_type="application/octet-stream", headers=kept)
+
+    return respond
 
 
 def _answering(

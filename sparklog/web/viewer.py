@@ -4,6 +4,8 @@ People look when no broker answers. Then the controller is asked at its own list
 of the last report, or of ``cluster.json``.
 """
 
+import logging
+import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -12,14 +14,18 @@ from sparklog.client.cluster import ClusterClient
 from sparklog.client.cluster_reports import report_of_brokers, report_of_controller
 from sparklog.client.errors import ClusterUnavailable
 from sparklog.client.metadata.cluster_metadata import ClusterMetadata
-from sparklog.model.errors import KafkaError
+from sparklog.model.errors import KafkaError, SparklogError
 from sparklog.network.dialing.connector import IN_THE_CLEAR, Connector
 from sparklog.web.event_tail import EventTail
+from sparklog.web.lags import LOOK_EVERY_S, LagHistory, Look, look_at_groups
 from sparklog.web.shared_answers import SharedAnswers
 from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest, ClusterReportResponse
 
+logger: Final = logging.getLogger(__name__)
+
 RETRY_TIMEOUT_MS: Final = 5_000
 REPORT_TIMEOUT_MS: Final = 3_000
+LAGS_MS: Final = 5_000
 FRESH_MS: Final = 900
 SLOW_MS: Final = 5_000
 """The age up to which answers are shared that cost each broker something."""
@@ -48,9 +54,20 @@ class Viewer:
         self._find_controllers = find_controllers
         self._controllers: list[Endpoint] = []
         self._events = EventTail()
+        self.history: Final = LagHistory()
+        self._closed = threading.Event()
+
+    def watch(self) -> None:
+        """Look at the lag of groups every half minute, from now on and on a thread of its own."""
+        threading.Thread(target=self._watch, name="page-lags", daemon=True).start()
 
     def close(self) -> None:
+        self._closed.set()
         self.cluster.close()
+
+    def lags(self) -> Look:
+        """All groups with their lag, as they were some seconds ago at most."""
+        return self.shared.get("lags", LAGS_MS, self._look_at_groups)
 
     def report(self) -> ClusterReportResponse:
         """The controller's report, with events that are not shown yet.
@@ -67,6 +84,19 @@ class Viewer:
     def metadata(self) -> ClusterMetadata:
         """All topics; for a moment all who ask get the same."""
         return self.shared.get("metadata", FRESH_MS, self.cluster.metadata)
+
+    def _watch(self) -> None:
+        while not self._closed.is_set():
+            try:
+                self.lags()
+            except (OSError, SparklogError) as error:
+                logger.info("no lag of groups: %s", error)
+            self._closed.wait(LOOK_EVERY_S)
+
+    def _look_at_groups(self) -> Look:
+        look = look_at_groups(self.cluster)
+        self.history.add(look)
+        return look
 
     def _new_report(self) -> ClusterReportResponse:
         return self._ask_report(ClusterReportRequest())

@@ -21,10 +21,11 @@ def served(
 ) -> Iterator[tuple[int, PageServer, threading.Thread]]:
     server = PageServer(PlainTextResponse("here"), is_over=is_over)
     with listening_at("127.0.0.1", 0) as listening:
+        port = listening.getsockname()[1]
         thread = threading.Thread(target=server.serve, args=(listening,))
         thread.start()
         try:
-            yield listening.getsockname()[1], server, thread
+            yield port, server, thread
         finally:
             server.stop()
             thread.join(30)

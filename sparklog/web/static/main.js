@@ -31,6 +31,7 @@ async function refresh() {
     const data = await at.view.load(ask, at, own.signal, shown.url === location.pathname ? shown.data : null);
     if (own !== asking) return;
     show(at, data);
+    pause = at.view.pauseMs ? at.view.pauseMs(data) : pause;
   } catch (error) {
     if (own !== asking || error.name === "AbortError") return;
     fail(at, error);

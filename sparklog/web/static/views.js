@@ -1,8 +1,11 @@
 // All views, and which one a path belongs to.
 import { broker, brokers } from "./views/brokers.js";
 import { events } from "./views/events.js";
+import { groups } from "./views/groups.js";
 import { operations } from "./views/operations.js";
 import { overview } from "./views/overview.js";
+import { records } from "./views/records.js";
+import { topic } from "./views/topic.js";
 import { topics } from "./views/topics.js";
 
 /** A view that just asks for the path of its own. */
@@ -17,6 +20,9 @@ export const VIEWS = [
   { ...plain(brokers), name: "Brokers", path: "brokers", pattern: /^brokers$/ },
   { ...plain(broker), path: "brokers/", pattern: /^brokers\/([^/]+)$/ },
   { ...plain(topics), name: "Topics", path: "topics", pattern: /^topics$/ },
+  { ...plain(topic), path: "topics/", pattern: /^topics\/([^/]+)$/ },
+  { ...plain(records), path: "topics/", pattern: /^topics\/([^/]+)\/records$/ },
+  { ...plain(groups), name: "Groups", path: "groups", pattern: /^groups$/ },
   { ...plain(events), name: "Events", path: "events", pattern: /^events$/ },
   { ...plain(operations), name: "Operations", path: "operations", pattern: /^operations$/ },
 ].map((view) => ({

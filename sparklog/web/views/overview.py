@@ -5,6 +5,7 @@ from dataclasses import asdict
 import sparklog
 from sparklog.client.errors import ClusterUnavailable
 from sparklog.client.possible_losses import PossibleLoss, possible_losses
+from sparklog.model.errors import SparklogError
 from sparklog.web.disks import Disk, disks_of
 from sparklog.web.verdict import SERVING, Facts, verdict_of
 from sparklog.web.view_question import Question
@@ -43,6 +44,7 @@ def overview(viewer: Viewer, _: Question) -> dict[str, object]:
         "under_replicated": report.under_replicated,
         "moving": report.moving,
         "fullest_disk": _fullest(disks),
+        "largest_lag": _largest_lag(viewer),
         "events": [event_row(event) for event in viewer.events().kept[: -LAST_EVENTS - 1 : -1]],
     }
 
@@ -69,6 +71,16 @@ def _losses(viewer: Viewer) -> list[PossibleLoss]:
             return []  # the controller answers alone, and the verdict is about brokers
 
     return viewer.shared.get("losses", SLOW_MS, ask)
+
+
+def _largest_lag(viewer: Viewer) -> dict[str, object] | None:
+    """The group that lags most; None if there is no group, or none that could be looked at."""
+    try:
+        groups = viewer.lags().groups.values()
+    except (OSError, SparklogError):
+        return None  # the verdict is about what does not answer
+    worst = max(groups, key=lambda group: group.lag, default=None)
+    return None if worst is None else {"group_id": worst.listing.group_id, "lag": worst.lag}
 
 
 def _cluster_id(viewer: Viewer) -> str | None:

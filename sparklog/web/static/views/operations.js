@@ -1,10 +1,10 @@
 // What moves now.
 import { h } from "../dom.js";
 import { count } from "../format.js";
-import { pager, section, table, title } from "../parts.js";
+import { href, link, pager, section, table, title } from "../parts.js";
 
 const MOVES = [
-  { label: "Partition", cell: (row) => `${row.topic}-${row.partition}`, wide: true },
+  { label: "Partition", cell: (row) => link(href("topics", row.topic), `${row.topic}-${row.partition}`), wide: true },
   { label: "To brokers", cell: (row) => row.adding.join(", ") || "–" },
   { label: "From brokers", cell: (row) => row.removing.join(", ") || "–" },
 ];

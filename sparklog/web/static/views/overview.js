@@ -1,6 +1,6 @@
 // Whether the cluster is well: one sentence first, then its figures.
 import { h } from "../dom.js";
-import { bytes, count, duration, percent } from "../format.js";
+import { bytes, count, duration, percent, short } from "../format.js";
 import { command, link, section, tile } from "../parts.js";
 import { eventList } from "./events.js";
 
@@ -22,6 +22,7 @@ function tiles(data) {
     tile("Partitions led", `${count(data.partitions - data.leaderless)} of ${count(data.partitions)}`,
       { to: data.leaderless ? "topics?only=unwell" : "topics", level: data.leaderless ? "bad" : "", detail: `${count(data.topics)} topics` }),
     tile("Out of sync", count(data.under_replicated), { to: "topics?only=unwell", level: data.under_replicated ? "warning" : "", detail: data.moving ? `${count(data.moving)} moving` : "" }),
+    tile("Largest lag", data.largest_lag ? short(data.largest_lag.lag) : "–", { to: data.largest_lag ? `groups?group=${encodeURIComponent(data.largest_lag.group_id)}` : "groups", detail: data.largest_lag?.group_id ?? "no reader commits" }),
     disk ? tile("Fullest disk", percent(disk.used_share), { to: `brokers/${disk.broker_id}`, level: diskLevel, detail: `${bytes(disk.free_bytes)} free, broker ${disk.broker_id}` }) : null);
 }
 

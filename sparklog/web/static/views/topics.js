@@ -1,7 +1,7 @@
 // All topics; the server searches, sorts and cuts into pages.
 import { h } from "../dom.js";
 import { bytes, count, plural } from "../format.js";
-import { choice, flag, pager, search, state, table, title } from "../parts.js";
+import { choice, flag, href, link, pager, search, state, table, title } from "../parts.js";
 
 function health(row) {
   if (row.leaderless) return state(`${plural(row.leaderless, "partition")} without a leader`, "bad");
@@ -10,7 +10,7 @@ function health(row) {
 }
 
 const COLUMNS = [
-  { label: "Topic", sort: "name", first: "name", cell: (row) => [h("strong", {}, row.name), row.is_typed ? h("span", { class: "tag" }, "typed") : null], wide: true },
+  { label: "Topic", sort: "name", first: "name", cell: (row) => [link(href("topics", row.name), row.name), row.is_typed ? h("span", { class: "tag" }, "typed") : null], wide: true },
   { label: "Health", sort: "unwell", cell: health },
   { label: "Partitions", sort: "partitions", cell: (row) => count(row.partitions), end: true },
   { label: "Replicas", cell: (row) => count(row.replication_factor), end: true },

@@ -1,0 +1,46 @@
+// Plots of figures over time, by uPlot. A table with the newest values stands beside each for screen readers.
+import { h } from "./dom.js";
+import { short } from "./format.js";
+import uPlot from "./uplot/uPlot.esm.js";
+
+const HEIGHT = 170;
+const COLOURS = ["--accent", "--warning", "--well", "--bad"];
+
+/** A place for a plot, which `withPlots` fills. */
+export const plot = (name, unit, series = [name]) => h("figure", { class: "plot", "data-plot": name, "data-unit": unit, "data-series": series.join("|"), "data-kept": true, role: "img", "aria-label": `${name} over time` });
+
+const drawn = new WeakMap();
+
+/** Draw `figures[name]`: times in seconds, then a list of values for each series. */
+export function withPlots(main, figures) {
+  for (const place of main.querySelectorAll("[data-plot]")) {
+    const data = figures[place.dataset.plot];
+    if (!data) continue;
+    const before = drawn.get(place);
+    if (before) before.setData(data);
+    else drawn.set(place, draw(place, data));
+    place.setAttribute("aria-label", describe(place, data));
+  }
+}
+
+const describe = (place, data) => place.dataset.series.split("|").map((name, position) =>
+  `${name}: ${short(data[position + 1].at(-1))} ${place.dataset.unit} now`).join(", ");
+
+function draw(place, data) {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  const axis = { stroke: colour("--faint"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
+  const names = place.dataset.series.split("|");
+  const chart = new uPlot({
+    width: Math.max(200, place.clientWidth),
+    height: HEIGHT,
+    cursor: { y: false, points: { size: 6 } },
+    legend: { show: true, live: true },
+    scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(1, (high ?? 1) * 1.05)] } },
+    axes: [{ ...axis, values: "{HH}:{mm}:{ss}" }, { ...axis, size: 56, values: (_, ticks) => ticks.map(short) }],
+    series: [{ label: "at", value: "{HH}:{mm}:{ss}" }, ...names.map((label, position) => ({
+      label, width: 1.75, stroke: colour(COLOURS[position % COLOURS.length]), points: { show: false }, value: (_, value) => (value === null ? "–" : `${short(value)} ${place.dataset.unit}`) }))],
+  }, data, place);
+  new ResizeObserver(() => chart.setSize({ width: Math.max(200, place.clientWidth), height: HEIGHT })).observe(place);
+  return chart;
+}
