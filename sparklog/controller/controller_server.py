@@ -219,6 +219,8 @@ class ControllerServer:
             users = EntityConfigs(self._zookeeper, [UsersReader(logins.users, logins.on_gone)])
             users.read_all()
             self._user_loops.start("controller-users", users.loop)
+            for name, loop in logins.removals().items():
+                self._user_loops.start(f"controller-removed-users-{name}", loop)
 
     def _start_metrics(self, candidate: Candidate, timer: ThreadTimer) -> None:
         tls = {} if self._tls is None else {LISTENER: self._tls}

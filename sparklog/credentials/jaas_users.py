@@ -6,10 +6,11 @@ of PLAIN beside its own.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from sparklog.credentials.references import ReadFile, Resolver, read_file
+from sparklog.credentials.references import NoSuchSecret, ReadFile, Resolver, read_file
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.jaas import JaasEntry, parse_jaas
 from sparklog.model.settings.login_checks import PASSWORD_OPTION, USER_OPTION_PREFIX
@@ -30,6 +31,24 @@ def plain_users(jaas: Secret, read: ReadFile = read_file) -> Mapping[str, str]:
     """The passwords of PLAIN's users by name; ConfigError if the string, or a reference in it, is wrong."""
     options = _resolved(jaas, read, lambda name: name.startswith(USER_OPTION_PREFIX)).options
     return {name.removeprefix(USER_OPTION_PREFIX): password for name, password in options.items()}
+
+
+def present_plain_users(jaas: Secret, read: ReadFile = read_file) -> Mapping[str, str]:
+    """The same without those whose secret is gone from its place: they were removed. ConfigError if a place
+    cannot be read.
+    """
+    text, resolver = jaas.reveal(), Resolver(read)
+    if is_reference(text):
+        return plain_users(jaas, read)
+    found = {}
+    try:
+        for name, value in parse_jaas(text).options.items():
+            if name.startswith(USER_OPTION_PREFIX):
+                with suppress(NoSuchSecret):
+                    found[name.removeprefix(USER_OPTION_PREFIX)] = resolver.resolve(value)
+    except ConfigError as error:
+        raise ConfigError(f"{jaas.setting}: {error}") from None
+    return found
 
 
 def user_and_password(jaas: Secret, read: ReadFile = read_file) -> UserAndPassword:

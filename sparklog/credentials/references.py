@@ -26,6 +26,10 @@ def read_file(path: str) -> bytes:
         raise ConfigError(f"{path} cannot be read here: {error.strerror}") from None
 
 
+class NoSuchSecret(ConfigError):  # noqa: N818 (it states a fact)
+    """The place of a reference can be read, and does not have its key."""
+
+
 class Resolver:
     """Resolves texts that are needed at one time: a file of many secrets is read and parsed once."""
 
@@ -51,7 +55,9 @@ class Resolver:
             self._properties[place] = properties_of_text(_decoded(reference, self._read(place)))
         values = self._properties[place]
         if reference.key not in values:
-            raise ConfigError(f"{reference}: {place} has no key {reference.key}; add it, or correct its name")
+            raise NoSuchSecret(
+                f"{reference}: {place} has no key {reference.key}; add it, or correct its name"
+            )
         return values[reference.key]
 
 
@@ -87,7 +93,10 @@ def _of_directory(reference: Reference, read: ReadFile) -> str:
         raise ConfigError(
             f"{reference}: {reference.key!r} is no file's name; name a file of that folder itself"
         )
-    content = read(os.path.join(reference.place, reference.key))
+    path = os.path.join(reference.place, reference.key)
+    if os.path.isdir(reference.place) and not os.path.lexists(path):
+        raise NoSuchSecret(f"{path} cannot be read here: No such file or directory")
+    content = read(path)
     return _decoded(reference, content).rstrip("\r\n")
 
 

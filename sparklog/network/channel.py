@@ -349,7 +349,7 @@ class Channel:
         with self._guard:
             if self._has_closed():
                 if upcoming is not None:
-                    self._owner.credit(upcoming.frame_bytes)
+                    self._owner.credit(upcoming.charged_bytes)
                 return
             self._users -= 1
             is_settled = may_go_on and not self._is_doomed and self._settle(upcoming)
@@ -357,7 +357,7 @@ class Channel:
                 self.phase = Phase.RESUMABLE
         if not is_settled:
             if upcoming is not None:  # the connection is doomed
-                self._owner.credit(upcoming.frame_bytes)
+                self._owner.credit(upcoming.charged_bytes)
             self._owner.attend(self)
         elif upcoming is not None and self.may_begin(upcoming):
             self._owner.submit(upcoming)
@@ -415,6 +415,7 @@ class Channel:
             received_ms=received_ms,
         )
         exchange = Exchange(frame, context, self)
+        exchange.charged_bytes = self.receiver.charged_bytes
         with self._guard:
             self._order.add(exchange)
         return exchange
@@ -504,11 +505,10 @@ class Channel:
         if self._users:
             return
         self.stream.close()
-        underway_bytes = self.receiver.underway_bytes
-        if underway_bytes is not None:
-            self._owner.credit(underway_bytes)
+        if self.receiver.underway_bytes is not None:
+            self._owner.credit(self.receiver.charged_bytes)
         if self._held is not None:
-            self._owner.credit(self._held.frame_bytes)
+            self._owner.credit(self._held.charged_bytes)
             self._held = None
         for exchange in self._order.clear():
             self._count(exchange)

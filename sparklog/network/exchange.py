@@ -64,6 +64,7 @@ class Exchange:
         "api_key",
         "arrived_ns",
         "began_ns",
+        "charged_bytes",
         "context",
         "errors",
         "frame",
@@ -78,6 +79,8 @@ class Exchange:
     def __init__(self, frame: memoryview, context: RequestContext, path: ReplyPath) -> None:
         self.frame = frame
         self.frame_bytes = len(frame)
+        self.charged_bytes = 0
+        """What of the frame budget the frame is charged."""
         self.context = context
         self._path = path
         self.api_key: int | None = None

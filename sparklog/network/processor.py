@@ -52,13 +52,13 @@ class Processor:
         idle_ms: int,
         clock: Clock,
         on_closed: Callable[[str], None],
-        on_refused: Callable[[str, str], None],
+        on_refused: Callable[[str, str, str], None],
         work: Callable[[Exchange], None],
         works_in_place: WorksInPlace = never_in_place,
         budget: FrameBudget | None = None,
     ) -> None:
         """``on_closed`` is called with the address of each connection that has ended, ``on_refused`` with the
-        address and the reason where the client is to blame. ``work``: what a handler would do with a request.
+        address, the listener and the reason of a failed login. ``work``: what a handler would do.
         """
         self._number = number
         self._requests = requests
@@ -380,7 +380,7 @@ class Processor:
     def _end_late_login(self, connection_id: int) -> None:
         """The time for a login is over. A channel would wait for that with half a stranger's request."""
         if (channel := self._channels.get(connection_id)) is not None and channel.is_logging_in:
-            self._on_refused(channel.client_host, f"listener {channel.listener}, login: it takes too long")
+            self._on_refused(channel.client_host, channel.listener, "it takes too long")
             self._close(channel)
 
     def _close_idle(self, now_ms: MonotonicMs) -> None:

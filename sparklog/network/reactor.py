@@ -20,14 +20,15 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import count
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final, Self
 
 from sparklog.core.security.requester import ANONYMOUS
 from sparklog.model.time import Clock, MonotonicMs
-from sparklog.network.accepting.connection_count import ConnectionCount, ConnectionLimits
+from sparklog.network.accepting.connection_count import ConnectionCount, ConnectionLimits, Stage
 from sparklog.network.acceptor import Acceptor, Listener, bind
 from sparklog.network.channel import Channel
 from sparklog.network.clock import SystemClock
@@ -140,6 +141,11 @@ class Reactor:
         return self._connections.refused
 
     @property
+    def connections_failed(self) -> Mapping[tuple[str, Stage], int]:
+        """How many handshakes and logins have failed, by listener and stage."""
+        return self._connections.failed()
+
+    @property
     def connections_held_up(self) -> int:
         """How many connections are not read because the bytes of requests are used up."""
         return sum(processor.held_up for processor in self._processors)
@@ -237,7 +243,7 @@ class Reactor:
             idle_ms=self._idle_ms,
             clock=self._clock,
             on_closed=self._connections.leave,
-            on_refused=self._connections.note_refusal,
+            on_refused=partial(self._connections.note_failure, "login"),
             work=self._work_on,
             works_in_place=self._works_in_place,
             budget=self._budget,
@@ -270,7 +276,7 @@ class Reactor:
             handshake_ms=self._login_ms,
             clock=self._clock,
             welcome=self._welcome,
-            on_refused=self._connections.note_refusal,
+            on_refused=partial(self._connections.note_failure, "TLS"),
             on_closed=self._connections.leave,
         )
 
@@ -313,7 +319,7 @@ class Reactor:
         from sparklog.network.login.connection_login import ConnectionLogin
 
         def on_refused(why: str) -> None:
-            self._connections.note_refusal(channel.client_host, f"listener {listener}, login: {why}")
+            self._connections.note_failure("login", channel.client_host, listener, why)
 
         login = ConnectionLogin(settings, channel.disconnect, on_refused)
         channel.require_login(login, due_ms, settings.request_bytes_max)
@@ -342,4 +348,4 @@ class Reactor:
             exchange.abandon()
         exchange.handled_ns = perf_counter_ns()
         if self._budget is not None:
-            self._budget.credit(exchange.frame_bytes)
+            self._budget.credit(exchange.charged_bytes)

@@ -159,3 +159,27 @@ def _gets_in(dial, node):
     except ConnectionError:
         return False
     return True
+
+
+def test_a_user_of_plain_who_is_removed_from_the_file_is_disconnected_and_no_other(tmp_path):
+    secrets = tmp_path / "secrets.properties"
+    secrets.write_text("broker=b\nalice=a\nbob=c\n")
+    settings = settings_of("PLAIN", "SASL_PLAINTEXT")
+    name = "listener.name.sasl_plaintext.plain.sasl.jaas.config"
+    named = {user: f"${{file:{secrets}:{user}}}" for user in ("broker", "alice", "bob")}
+    of_users = " ".join(f'user_{user}="{reference}"' for user, reference in named.items())
+    settings[name] = f'{PLAIN_MODULE} required username=broker password="{named["broker"]}" {of_users};'
+    with InProcessCluster(tmp_path / "cluster", brokers=1, settings=settings) as cluster:
+        node = cluster.brokers[1].node
+        where = {"host": node.host, "port": node.port, "timeout_ms": 10_000}
+        alice = connector_of(client_properties("PLAIN", password="a")).open(client_id="alice", **where)
+        bobs = client_properties("PLAIN", password="c")
+        bobs["sasl.jaas.config"] = bobs["sasl.jaas.config"].replace('"alice"', '"bob"')
+        bob = connector_of(bobs).open(client_id="bob", **where)
+        secrets.write_text("broker=b\nbob=c\n")
+        until(alice.has_peer_left)
+        with pytest.raises(ConnectionError, match="Invalid username or password"):
+            connector_of(client_properties("PLAIN", password="a")).open(client_id="alice", **where)
+        assert not bob.has_peer_left()
+        cluster.create_topic("t")
+        bob.close()

@@ -69,6 +69,9 @@ def test_the_page_lists_exactly_the_metrics_of_brokers_and_controllers(tmp_path)
         until(lambda: cluster.brokers[1].body.context.quotas.is_active)
         cluster.create_topic("counted-for-a-quota")
         cluster.produce("counted-for-a-quota", ["x"])
+        with socket.create_connection(("127.0.0.1", cluster.brokers[1].node.port)) as stranger:
+            stranger.sendall(b"no TLS")
+            stranger.recv(1)
         told = HEAD.findall(scrape(cluster.controller)) + HEAD.findall(scrape(cluster.brokers[1]))
     written = [(name, meaning, kind) for name, kind, meaning, _ in ROW.findall(PAGE.read_text())]
     assert written == told

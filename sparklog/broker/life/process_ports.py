@@ -186,6 +186,8 @@ class ProcessPorts:
         return self.broker()
 
     def start_loops(self, body: BrokerBody) -> None:
+        for name, loop in ({} if self.logins is None else self.logins.removals()).items():
+            self.zookeeper_loops.start(f"removed-users-{name}", loop)
         body.replication.start()
         body.coordinators.start(self._loops, self.zookeeper_loops)
 

@@ -38,6 +38,14 @@ def connection_metrics(reactor: Reactor) -> Iterator[Metric]:
         "Connections that were closed at once, because they were above a limit.",
         reactor.connections_refused,
     )
+    for (listener, stage), count in sorted(reactor.connections_failed.items()):
+        yield counter(
+            "sparklog_broker_connections_failed_total",
+            "Connections whose TLS handshake or login has failed.",
+            count,
+            listener=listener,
+            stage=stage,
+        )
     yield gauge(
         "sparklog_broker_connections_held_up",
         "Connections that are not read because queued.max.request.bytes is used up.",

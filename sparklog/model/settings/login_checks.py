@@ -4,6 +4,7 @@ Settings of brokers travel to their processes, through Spark's tasks, and are se
 passwords in a JAAS string are references, or the whole string is one.
 """
 
+import difflib
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -23,6 +24,8 @@ from sparklog.model.settings.tls_settings import listener_prefix
 
 PASSWORD_OPTION: Final = "password"
 USER_OPTION_PREFIX: Final = "user_"
+_WITHOUT_SECRET: Final = ("username", "tokenauth")
+"""Options of login modules that everybody may see."""
 
 
 def check_logins(given: Mapping[str, str], listeners: Listeners) -> tuple[str, ...]:
@@ -67,12 +70,25 @@ def _refuse_literal_passwords(name: str, text: str) -> None:
             return
         entry = parse_jaas(text)
         literal = [option for option in _passwords(entry) if not is_reference(entry.options[option])]
+        _refuse_unknown_options(entry)
     except ConfigError as error:
         raise ConfigError(f"{name}=[hidden]: {error}") from None
     if literal:
         raise ConfigError(
             f"{name}=[hidden]: {literal[0]} is a secret, and settings of brokers travel and are shown; put "
             "it into a file, and write ${file:PATH:KEY}, ${directory:DIR:FILE} or ${env:NAME}"
+        )
+
+
+def _refuse_unknown_options(entry: JaasEntry) -> None:
+    """An unknown name may be a misspelt ``password``, whose literal value would travel."""
+    for option, value in entry.options.items():
+        if option in _WITHOUT_SECRET or is_secret_option(option) or is_reference(value):
+            continue
+        near = difflib.get_close_matches(option, (*_WITHOUT_SECRET, PASSWORD_OPTION), n=1)
+        hint = f"did you mean {near[0]}?" if near else "leave it out"
+        raise ConfigError(
+            f"its login module has no option {option!r}, which may be a misspelt password; {hint}"
         )
 
 

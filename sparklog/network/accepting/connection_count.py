@@ -4,12 +4,15 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from sparklog.model.time import Clock
 from sparklog.network.accepting.refused_connections import RefusedConnections
 
 UNLIMITED: Final = 0x7FFFFFFF
+
+Stage = Literal["TLS", "login"]
+"""What a connection that is accepted goes through before it can be used."""
 
 _MS_PER_S: Final = 1_000
 
@@ -37,6 +40,7 @@ class ConnectionCount:
         self._by_address: Counter[str] = Counter()
         self._total = 0
         self.refused = 0
+        self._failed: Counter[tuple[str, Stage]] = Counter()
         self._refusals = RefusedConnections()
 
     @property
@@ -61,10 +65,19 @@ class ConnectionCount:
             self._refusals.note(address, why, self._clock.monotonic_ms())
         return False
 
-    def note_refusal(self, address: str, why: str) -> None:
-        """Have the log say that a connection from ``address``, which is counted, was refused later."""
+    def note_failure(self, stage: Stage, address: str, listener: str, why: str) -> None:
+        """Count that the handshake or login of a connection has failed, which the log then says."""
         with self._guard:
-            self._refusals.note(address, why, self._clock.monotonic_ms())
+            self._failed[listener, stage] += 1
+            line = f"listener {listener}, {stage}: {why}"
+            self._refusals.note(address, line, self._clock.monotonic_ms())
+
+    def failed(self) -> Mapping[tuple[str, Stage], int]:
+        """How many handshakes and logins have failed, by listener and stage; those without any are not
+        there.
+        """
+        with self._guard:
+            return dict(self._failed)
 
     def report_refusals(self) -> float | None:
         """Log the refusals that are due; returns the seconds until others are, None if none wait."""

@@ -59,12 +59,12 @@ class Handshakes:
         handshake_ms: int,
         clock: Clock,
         welcome: Callable[[TlsStream, str, Listener, str, MonotonicMs], None],
-        on_refused: Callable[[str, str], None],
+        on_refused: Callable[[str, str, str], None],
         on_closed: Callable[[str], None],
     ) -> None:
         """``welcome`` takes over a stream, with its client's address, listener and principal, and the time by
-        which a login must be done. ``on_refused`` gets an address and the reason, ``on_closed`` the address
-        of each connection that ends here.
+        which a login must be done. ``on_refused`` gets an address, the listener and the reason, ``on_closed``
+        the address of each connection that ends here.
         """
         self._handshake_ms = handshake_ms
         self._clock = clock
@@ -162,7 +162,7 @@ class Handshakes:
             self._refuse(guest, f"its certificate gives no principal: {error}")
         except OSError as error:
             if stream.has_heard:
-                self._on_refused(guest.client_host, self._reason(guest, str(error)))
+                self._on_refused(guest.client_host, guest.listener.name, str(error))
             self._close(guest)
         else:
             self._hand_over(guest, stream, principal)
@@ -174,11 +174,8 @@ class Handshakes:
 
     # The end
 
-    def _reason(self, guest: _Guest, why: str) -> str:
-        return f"listener {guest.listener.name}, TLS: {why}"
-
     def _refuse(self, guest: _Guest, why: str) -> None:
-        self._on_refused(guest.client_host, self._reason(guest, why))
+        self._on_refused(guest.client_host, guest.listener.name, why)
         try:
             guest.sock.shutdown(socket.SHUT_WR)
         except OSError:  # it has gone already
@@ -202,7 +199,7 @@ class Handshakes:
     def _end_overdue(self, now_ms: MonotonicMs) -> None:
         while self._guests and (guest := next(iter(self._guests))).due_ms <= now_ms:
             why = f"its handshake has not ended within {self._handshake_ms} ms"
-            self._on_refused(guest.client_host, self._reason(guest, why))
+            self._on_refused(guest.client_host, guest.listener.name, why)
             self._close(guest)
         while self._leaving and (guest := next(iter(self._leaving))).due_ms <= now_ms:
             self._close(guest)

@@ -1,7 +1,7 @@
 """The logins that a listener accepts, made of its settings and of the cluster's users."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final
 
@@ -11,9 +11,11 @@ from sparklog.core.security.login.scram import SCRAM_MECHANISMS, ScramMechanism
 from sparklog.core.security.login.scram_server import ScramServer
 from sparklog.core.security.login.server_login import LoginTerms, NewMechanism
 from sparklog.credentials.jaas_users import plain_users
+from sparklog.model.loops import Loop
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.settings.login_settings import ListenerLoginSettings
 from sparklog.model.settings.secrets import Secret
+from sparklog.network.login.plain_removals import PlainRemovals
 from sparklog.network.login.present_users import PresentUsers
 from sparklog.network.login.sessions import LoginSessions
 
@@ -23,15 +25,17 @@ logger: Final = logging.getLogger(__name__)
 class ListenerLogin:
     """``LoginSettings`` of one listener. For any thread."""
 
-    def __init__(
-        self, config: BrokerConfig, listener: str, users: ScramUsers, sessions: LoginSessions
-    ) -> None:
+    def __init__(self, config: BrokerConfig, listener: str, users: ScramUsers) -> None:
         """ConfigError if the listener's settings, or the users of PLAIN, do not work now."""
         settings = config.login(listener)
         if settings.plain_users is not None:
             plain_users(settings.plain_users)
         self._users = users
-        self.sessions = sessions
+        self.sessions = LoginSessions()
+        self.removals = (
+            None if settings.plain_users is None else PlainRemovals(settings.plain_users, self.sessions)
+        )
+        """Closes the sessions of removed users of PLAIN; None without PLAIN."""
         self.terms = LoginTerms(_mechanisms(settings, users), settings.session_max_ms)
         self.failure_delay_ms = config.get_int("connection.failed.authentication.delay.ms")
         self.request_bytes_max = config.get_int("sasl.server.max.receive.size")
@@ -49,10 +53,7 @@ class ClusterLogins:
     def __init__(self, config: BrokerConfig, listeners: Iterable[str]) -> None:
         """``listeners``: those with logins. ConfigError as above."""
         self.users = ScramUsers()
-        self._sessions = LoginSessions()
-        self._by_listener = {
-            name: ListenerLogin(config, name, self.users, self._sessions) for name in listeners
-        }
+        self._by_listener = {name: ListenerLogin(config, name, self.users) for name in listeners}
 
     def of(self, listener: str) -> ListenerLogin | None:
         """None where clients do not log in."""
@@ -60,8 +61,13 @@ class ClusterLogins:
 
     def on_gone(self, user: str, mechanism: str) -> None:
         """A credential was deleted: what it has opened is closed."""
-        count = self._sessions.close((user, mechanism))
+        count = sum(login.sessions.close((user, mechanism)) for login in self._by_listener.values())
         logger.info("%r may not log in by %s any more; %d connections are closed", user, mechanism, count)
+
+    def removals(self) -> dict[str, Callable[[], Loop]]:
+        """Loops that close the connections of removed users of PLAIN, by listener."""
+        found = {name: login.removals for name, login in self._by_listener.items()}
+        return {name: removals.loop for name, removals in found.items() if removals is not None}
 
 
 def _mechanisms(settings: ListenerLoginSettings, users: ScramUsers) -> Mapping[str, NewMechanism]:

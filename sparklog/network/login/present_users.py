@@ -1,5 +1,7 @@
 """The users of PLAIN as their JAAS string has them, read again while logins go on, at most once in a second.
 
+A user whose secret is gone from its file has been removed, and the others go on.
+
 Anybody may begin a login. So a login does not read the string itself, whose references may name many files:
 it takes what was read within the last second, and a string that cannot be read is logged as often as that.
 """
@@ -10,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from sparklog.credentials.jaas_users import plain_users
+from sparklog.credentials.jaas_users import present_plain_users
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.secrets import Secret
 
@@ -38,7 +40,7 @@ class PresentUsers:
 
     def _read(self) -> Mapping[str, str]:
         try:
-            return plain_users(self._jaas)
+            return present_plain_users(self._jaas)
         except ConfigError as error:
             logger.error("nobody can log in by PLAIN: %s", error)
             return {}

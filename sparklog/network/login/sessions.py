@@ -25,6 +25,11 @@ class LoginSessions:
             if not sessions:
                 self._by_credential.pop(credential, None)
 
+    def credentials(self) -> list[Hashable]:
+        """Those that have opened sessions."""
+        with self._guard:
+            return list(self._by_credential)
+
     def close(self, credential: Hashable) -> int:
         """Disconnect all that this credential has opened; returns how many."""
         with self._guard:

@@ -10,7 +10,8 @@ still being written to disk, cannot be overwritten by its successor.
 
 A server bounds the frames of all its connections together (``frame_budget``). A receiver whose next frame is
 not admitted yet is *held up*: it keeps the few bytes that it has, and must not receive until ``next_frame``
-has been tried again.
+has been tried again. Strangers, who have yet to log in, are not charged: they could use up the bound by
+frames that they announce. Theirs are small, and end with the time that a login has.
 """
 
 from collections.abc import Callable
@@ -48,6 +49,7 @@ class FrameReceiver:
         "_frame_bytes_max",
         "_position",
         "_unread",
+        "charged_bytes",
         "is_held_up",
     )
 
@@ -57,6 +59,8 @@ class FrameReceiver:
         self._bounding_setting = BOUND_OF_REQUESTS
         self._admit = admit
         self.is_held_up = False
+        self.charged_bytes = 0
+        """What of the bound on all frames the newest one is charged."""
         self._unread = b""  # received, and not given out yet: at most RECEIVE_BYTES and a few
         self._position = 0
         self._frame: bytearray | None = None  # the frame underway, once its length is known
@@ -118,7 +122,9 @@ class FrameReceiver:
                 f"the peer announced a frame of {size} bytes, 0 to {self._frame_bytes_max} are accepted:"
                 f" it speaks another protocol (TLS or HTTP?), or {self._bounding_setting} is too small for it"
             )
-        self.is_held_up = self._admit is not None and not self._admit(size)
+        charged_bytes = 0 if self._bounding_setting == BOUND_BEFORE_LOGIN else size
+        self.is_held_up = self._admit is not None and charged_bytes > 0 and not self._admit(charged_bytes)
+        self.charged_bytes = charged_bytes
         if self.is_held_up:
             return False
         end = min(start + size, len(self._unread))

@@ -69,6 +69,14 @@ def test_settings_of_logins_act_without_a_word() -> None:
         ),
         ({f"{PREFIX}plain.{JAAS}": f'{PLAIN_MODULE} required user_a="{PLANTED}";'}, "user_a is a secret"),
         ({JAAS: f'{SCRAM_MODULE} required username=a password="{PLANTED}";'}, "password is a secret"),
+        (
+            {JAAS: f'{SCRAM_MODULE} required username=a pasword="{PLANTED}";'},
+            "has no option 'pasword', which may be a misspelt password; did you mean password",
+        ),
+        (
+            {f"{PREFIX}plain.{JAAS}": f'{PLAIN_MODULE} required useralice="{PLANTED}";'},
+            "has no option 'useralice', which may be a misspelt password",
+        ),
         ({JAAS: PLANTED}, r"sasl.jaas.config=\[hidden\]: its login module is none"),
         (
             {JAAS: "${nowhere:planted}"},

@@ -60,3 +60,13 @@ def test_refusals_that_are_not_reported_yet_are_reported_when_the_server_stops(
         assert connect(reactor).is_closed_by_peer()
     reactor.stop()
     assert caplog.messages[-1].startswith("2 more connections from 127.0.0.1 refused")
+
+
+def test_failed_handshakes_are_counted_by_listener_and_stage(caplog):
+    count = count_of(ConnectionLimits())
+    assert count.failed() == {}
+    for _ in range(2):
+        count.note_failure("TLS", "10.0.0.1", "SSL", "its certificate is not accepted")
+    count.note_failure("login", "10.0.0.2", "SASL", "a wrong password")
+    assert count.failed() == {("SSL", "TLS"): 2, ("SASL", "login"): 1}
+    assert "connection from 10.0.0.1 refused: listener SSL, TLS: its certificate" in caplog.text

@@ -32,6 +32,7 @@ from tests.waiting import PATIENCE_S, until
 INVALID = "Authentication failed: Invalid username or password"
 ALICE = plain_token("alice", "wonder")
 DELAY_MS = 150
+FRAMES_BYTES_MAX = 1_000
 
 
 class AheadClock:
@@ -67,6 +68,7 @@ def start(cleanups, monkeypatch):
             [Listener("127.0.0.1", 0, "SASL_PLAINTEXT", login=logins.of("SASL_PLAINTEXT"))],
             lambda exchange: exchange.reply([frame(exchange.context.principal.encode())]),
             clock=clock,
+            frames_bytes_max=FRAMES_BYTES_MAX,
             login_ms=config.get_int("connections.login.timeout.ms"),
         )
         reactor.start()
@@ -326,3 +328,38 @@ def test_a_file_of_users_that_is_gone_lets_nobody_in_and_says_so(start, client, 
         "nobody can log in by PLAIN: listener.name.sasl_plaintext.plain.sasl.jaas.config: ${env:ALICE}"
         in caplog.text
     )
+
+
+def test_frames_that_strangers_announce_hold_no_budget(start, client):
+    """Each announces more than the whole budget, and sends nothing of it."""
+    reactor, _ = start()
+    strangers = [client(reactor) for _ in range(5)]
+    for stranger in strangers:
+        stranger.raw.send_raw(struct.pack(">i", 100_000))
+    alice = client(reactor)
+    alice.log_in()
+    assert alice.whoami() == b"User:alice"
+    until(lambda: reactor.frames_bytes == 0)
+    strangers[0].raw.close()
+    until(lambda: reactor.connections == 5)
+    assert reactor.frames_bytes == 0
+    assert alice.whoami() == b"User:alice"
+
+
+def test_the_frame_of_a_user_is_charged_and_credited(start, client):
+    reactor, _ = start()
+    alice = client(reactor)
+    alice.log_in()
+    alice.raw.send_raw(struct.pack(">i", 500) + bytes(100))
+    until(lambda: reactor.frames_bytes == 500)
+    alice.raw.close()
+    until(lambda: reactor.frames_bytes == 0)
+
+
+def test_failed_logins_are_counted_by_listener(start, client):
+    reactor, _ = start()
+    assert reactor.connections_failed == {}
+    for _ in range(2):
+        assert client(reactor).log_in(plain_token("alice", "wrong")).error_code is not ErrorCode.none
+    client(reactor).log_in()
+    assert reactor.connections_failed == {("SASL_PLAINTEXT", "login"): 2}
