@@ -149,6 +149,7 @@ def _options(args: argparse.Namespace) -> ClusterOptions:
         settings=file.settings | dict(args.settings),
         log_dir_patterns=file.log_dir_patterns,
         chooses_defaults=True,
+        has_page=True,
     )
 
 

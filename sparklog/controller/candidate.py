@@ -88,6 +88,7 @@ class Candidate:
         timer: Timer,
         submit: Submit,
         open_channels: Callable[[ControllerEpoch], Channels],
+        web_url: str = "",
     ) -> None:
         self._zookeeper = zookeeper
         self.node = node
@@ -96,6 +97,7 @@ class Candidate:
         self._timer = timer
         self._submit = submit
         self._open_channels = open_channels
+        self._web_url = web_url
         self._term: Term | None = None
         self._watches_office = False
         self._watches_brokers = False
@@ -194,7 +196,13 @@ class Candidate:
         node = self.node
         self._entry.publish(
             Application(
-                node.application, node.host, node.port, node.pid, release=__version__, brokers=brokers
+                node.application,
+                node.host,
+                node.port,
+                node.pid,
+                release=__version__,
+                web_url=self._web_url,
+                brokers=brokers,
             )
         )
 

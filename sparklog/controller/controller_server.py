@@ -74,6 +74,8 @@ TOPIC_DEFAULTS: Final = ("default.replication.factor", "min.insync.replicas")
 class ControllerServer:
     """``start`` returns when the listener is up and the first run for office is through.
 
+    ``web_url``: where the driver of this candidate serves a page; empty if it does not.
+
     ``zookeeper`` is a started session of its own; the caller closes it after ``stop``.
     """
 
@@ -87,6 +89,7 @@ class ControllerServer:
         clock: Clock,
         pid: int,
         application: str,
+        web_url: str = "",
     ) -> None:
         self._zookeeper = zookeeper
         self._host = host
@@ -94,6 +97,7 @@ class ControllerServer:
         self._clock = clock
         self._pid = pid
         self._application = application
+        self._web_url = web_url
         self._audit = open_audit(cluster_config, "controller", clock)
         self._access_control = access_control_of(cluster_config, clock, threading.Lock(), self._audit.audit)
         self._handlers = ControllerHandlers(
@@ -168,6 +172,7 @@ class ControllerServer:
             timer=self._timer,
             submit=self._loop.submit,
             open_channels=self._open_channels,
+            web_url=self._web_url,
         )
         self._loop.start()
         self._loop.submit(self._candidate.start)

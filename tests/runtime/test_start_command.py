@@ -3,6 +3,7 @@
 Each start takes seconds, so one test lives through much of a cluster's life.
 """
 
+import json
 import os
 import re
 import shutil
@@ -40,6 +41,13 @@ def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_agai
             lambda broker=broker: "sparklog_broker_partitions 100.0" in _metrics(broker), "100 partitions", 20
         )
 
+    page = content["controllers"][0]["web_url"]
+    assert page == f"http://127.0.0.1:{content['controllers'][0]['web_port']}/"
+    with urllib.request.urlopen(f"{page}api/", timeout=60) as answer:  # which starts its process
+        overview = json.load(answer)
+    assert overview["verdict"]["sentence"] == "Well: 3 brokers, 100 partitions led and in sync."
+    assert [one["web_url"] for one in overview["controllers"]] == [page]
+
     second = start(tmp_path, "--brokers", "3", "--port", "0")
     _, err = second.process.communicate(timeout=60)
     assert second.process.returncode == 1
@@ -58,6 +66,7 @@ def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_agai
     assert cluster.cluster()["bootstrap_servers"] == bootstrap
 
     status, out, err = cluster.stop()
+    assert f"sparklog: page: {page}\n" in err
     assert (status, out) == (0, "")
     assert "background.threads=1 is accepted" in err
     assert "(default.replication.factor=3), and writes with acks=all need 2 in sync" in err

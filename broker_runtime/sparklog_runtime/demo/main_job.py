@@ -64,6 +64,7 @@ def run_demo(keep: bool, root: str | None) -> int:
         brokers=BROKERS,
         port=0,
         settings={"min.insync.replicas": "2", "auto.create.topics.enable": "false"},
+        has_page=True,
     )
     notices = Notices()
     cluster = LocalCluster(options, progress=screen.line, notice=notices)
@@ -326,6 +327,7 @@ class Demo:
             screen.text(f"   kcat -b {bootstrap} -L")
             screen.text(f"   kcat -b {bootstrap} -C -t {QUAKES} -o beginning -c 3")
             screen.text(f"   sparklog status --root {shlex.quote(str(root))}")
+            screen.text(f"   {self._cluster.page_url or 'sparklog page --bootstrap-server ' + bootstrap}")
             screen.text("No later demo empties this folder. After Ctrl-C, this goes on with its data:")
             screen.text(f"   {start_command(root)}")
         else:

@@ -45,6 +45,7 @@ class ControllerCandidate:
         application: str,
         *,
         is_alone: bool,
+        web_url: str,
     ) -> None:
         """``is_alone``: no other process on this machine can be of this application now. Then the office of
         a dead predecessor is freed at once, instead of when its session expires.
@@ -61,6 +62,7 @@ class ControllerCandidate:
                 clock=SystemClock(),
                 pid=os.getpid(),
                 application=application,
+                web_url=web_url,
             )
             if is_alone:
                 self._put_predecessor_aside(application)

@@ -96,11 +96,17 @@ def start_controller(
     settings: Mapping[str, str],
     application: str,
     is_alone: bool,
+    web_url: str,
 ) -> Controller:
-    """A controller candidate that has joined the race; ``is_alone`` as ``ControllerCandidate`` has it."""
+    """A controller candidate that has joined the race; ``is_alone`` as ``ControllerCandidate`` has it.
+
+    ``web_url``: where this driver serves a page; empty if it does not.
+    """
     from sparklog_runtime.driver_servers.controller_candidate import ControllerCandidate
 
-    return ControllerCandidate(connect_string, host, settings, application, is_alone=is_alone)
+    return ControllerCandidate(
+        connect_string, host, settings, application, is_alone=is_alone, web_url=web_url
+    )
 
 
 def preload() -> None:

@@ -22,6 +22,9 @@ class ControllerEntry:
     active: bool
     metrics_port: int | None = None
     """Where it serves metrics; None if it does not, or another application has to say."""
+    web_port: int | None = None
+    web_url: str | None = None
+    """Where its driver serves a page; None as above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class ClusterFile:
                         "port": entry.port,
                         "active": entry.active,
                         "metrics_port": entry.metrics_port,
+                        "web_port": entry.web_port,
+                        "web_url": entry.web_url,
                     }
                     for entry in self.controllers
                 ],

@@ -38,6 +38,8 @@ that takes the event's lock a second time.
 def serve(cluster: LocalCluster) -> int:
     """Say that the cluster is ready, and wait for its end."""
     keep_from_demos(cluster.layout.root)
+    if cluster.page_url is not None:
+        say(f"page: {cluster.page_url}")
     say_ready(cluster.bootstrap_servers)
     cluster.wait_ended()
     return DONE

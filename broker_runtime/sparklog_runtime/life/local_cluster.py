@@ -26,6 +26,7 @@ from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.listeners import LISTENERS
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.settings.coordinator_settings import of_a_start
+from sparklog.model.settings.web_rows import without_web
 from sparklog.network.listener_tls import inter_broker_server
 from sparklog.zookeeper.embedded import find_java
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
@@ -34,12 +35,9 @@ from sparklog_runtime.broker_process.job_launcher import SparkJobLauncher
 from sparklog_runtime.driver_servers.servers import Controller, embedded_zookeeper, preload, start_controller
 from sparklog_runtime.driver_servers.zookeeper_keeper import ZooKeeperKeeper
 from sparklog_runtime.executors.allocation import ExecutorAllocation
-from sparklog_runtime.life.cluster_file import (
-    BrokerEntry,
-    ClusterFile,
-    ControllerEntry,
-    remove_cluster_file,
-)
+from sparklog_runtime.life.cluster_entries import broker_entries, controller_entries
+from sparklog_runtime.life.cluster_file import ClusterFile, remove_cluster_file
+from sparklog_runtime.life.cluster_page import ClusterPage
 from sparklog_runtime.life.driver_reports import DriverReports
 from sparklog_runtime.life.publisher import Publisher
 from sparklog_runtime.settings.log_files import OutputFiles
@@ -120,7 +118,15 @@ class LocalCluster:
         check_ports(self._listeners, self._broker_ports, options.settings, on_one_machine=self._runs_here())
         self._ended = threading.Event()
         self._failure: str | None = None
-        self._reports = DriverReports(self.layout.events_file, lambda: (self._controller, self._supervisor))
+        self._reports = DriverReports(self.layout.events_file, self._parts)
+        self._page = ClusterPage(
+            self._config,
+            self.layout.root,
+            self.run,
+            self.layout.page_log,
+            is_chosen=options.has_page,
+            is_local=self._runs_here(),
+        )
         self._publisher = Publisher(self.layout.cluster_file, self._describe, self._reports.look)
         self._output_files = OutputFiles(self.layout.output_files)
         self._lock: RootLock | None = None
@@ -141,6 +147,9 @@ class LocalCluster:
         has_brokers = self._runs_here() and self.options.brokers > 0
         check_own_certificates(self._config, self._driver_host, has_brokers=has_brokers, warn=warn)
 
+    def _parts(self) -> tuple[Controller | None, Supervisor | None]:
+        return self._controller, self._supervisor
+
     # ------------------------------------------------------------------ what a running cluster reports
 
     @property
@@ -151,6 +160,11 @@ class LocalCluster:
         if processes:
             return ",".join(host_port(process.host, process.port) for process in processes)
         return ",".join(self._controller.registered_brokers()) if self._controller is not None else ""
+
+    @property
+    def page_url(self) -> str | None:
+        """Where this driver serves a page, if it does."""
+        return self._page.url
 
     @property
     def zookeeper(self) -> str:
@@ -230,6 +244,7 @@ class LocalCluster:
         self.layout.create()
         self._output_files.start()
         self._tell_defaults()
+        self._page.open(self._progress)
         spark = self._launch_spark(conf)
         if options.zookeeper is None:
             self._zookeeper = ZooKeeperKeeper(
@@ -256,6 +271,7 @@ class LocalCluster:
                 asked.have_internal_topics(broker)
         self._cluster_id = controller.cluster_id
         self._patience.check()
+        self._page.start(self._parts, self._driver_host())
         self._publisher.start()
         self._note("ready")
 
@@ -355,6 +371,7 @@ class LocalCluster:
                 settings=self._settings,
                 application=self._application(),
                 is_alone=self.options.zookeeper is None,
+                web_url=self._page.url or "",
             )
             with self._joining:
                 self._controller = controller
@@ -454,7 +471,7 @@ class LocalCluster:
             host="127.0.0.1" if here else None,
             log_dir_patterns=patterns,
             log_file_pattern=log_file,
-            settings=of_a_start(self._settings, options.brokers),
+            settings=of_a_start(without_web(self._settings), options.brokers),
             hosts=options.hosts(),
             rack=options.settings.get("broker.rack") or (self._application() if options.zookeeper else None),
         )
@@ -482,35 +499,11 @@ class LocalCluster:
             bootstrap_servers=self.bootstrap_servers,
             zookeeper=self.zookeeper,
             zookeeper_pid=None if self._zookeeper is None else self._zookeeper.pid,
-            controllers=self._controller_entries(controller),
-            brokers=tuple(
-                BrokerEntry(
-                    id=process.broker_id,
-                    host=process.host,
-                    port=process.port,
-                    pid=process.pid,
-                    log_dirs=process.log_dirs,
-                    metrics_port=process.metrics_port,
-                    listeners=process.listeners,
-                )
-                for process in processes
+            controllers=controller_entries(
+                controller, self._driver_host(), self._page, is_alone=self.options.zookeeper is None
             ),
+            brokers=broker_entries(processes),
         )
-
-    def _controller_entries(self, controller: Controller) -> tuple[ControllerEntry, ...]:
-        own = ControllerEntry(
-            pid=os.getpid(),
-            host=self._driver_host(),
-            port=controller.port,
-            active=controller.is_active,
-            metrics_port=controller.metrics_port,
-        )
-        if own.active or self.options.zookeeper is None:
-            return (own,)
-        elected = controller.elected()
-        if elected is None or (elected.pid, elected.port) == (own.pid, own.port):
-            return (own,)
-        return (own, ControllerEntry(elected.pid, elected.host, elected.port, True))
 
     # ------------------------------------------------------------------ stop
 
@@ -535,6 +528,7 @@ class LocalCluster:
         for close in self._closed_first:
             close()
         self._publisher.stop()
+        self._attempt("the page", self._page.stop)
         self._output_files.stop()
         if self._supervisor is not None:
             self._attempt("brokers", self._stop_brokers)

@@ -5,7 +5,7 @@
     DIR/defaults.properties  what the first start chose for the cluster's topics
     DIR/zookeeper/        the embedded ZooKeeper's data, and zookeeper.log
     DIR/broker-N/0, 1...  the log directories of broker N
-    DIR/logs/             spark.log, spark-output.log, broker-N.log, controller.log
+    DIR/logs/             spark.log, spark-output.log, broker-N.log, controller.log, page.log
     DIR/audit/            broker-N.jsonl, controller.jsonl
     DIR/spark/            Spark's scratch space; emptied at every start
 
@@ -73,6 +73,10 @@ class Layout:
     def spark_output(self) -> Path:
         """What Spark's processes write to standard output and standard error."""
         return self.logs / "spark-output.log"
+
+    @property
+    def page_log(self) -> Path:
+        return self.logs / "page.log"
 
     @property
     def output_files(self) -> tuple[Path, ...]:

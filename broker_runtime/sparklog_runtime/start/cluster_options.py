@@ -40,6 +40,8 @@ class ClusterOptions:
     ui: bool = False
     log_dir_patterns: tuple[str, ...] = ()
     """Log directories on the brokers' hosts, with ``{id}``; empty for those under ``root``."""
+    has_page: bool = False
+    """Whether the driver serves a page, at any free port, where ``settings`` do not name ``web.port``."""
     application: str = ""
     """Name that stays over restarts; brokers of one application count as one rack. Empty: host and root."""
 

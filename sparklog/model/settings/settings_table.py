@@ -15,6 +15,7 @@ from sparklog.model.settings.remote_settings import REMOTE_SETTINGS, REMOTE_TOPI
 from sparklog.model.settings.setting import INT_MAX, LONG_MAX, Setting
 from sparklog.model.settings.synonyms import OTHER_NAMES
 from sparklog.model.settings.tls_rows import TLS_SETTINGS
+from sparklog.model.settings.web_rows import WEB_SETTINGS
 
 
 def _table(*settings: Setting) -> dict[str, Setting]:
@@ -250,6 +251,7 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("metrics.port", "int", -1,
             "Port at which a broker or controller serves metrics over HTTP (docs/metrics.md); 0 takes a free "
             "one, -1 serves none. Sparklog's own.", -1, 65_535),
+    *WEB_SETTINGS,
     Setting("audit.log.dir", "string", "",
             "Folder for the audit of denials and acts of administration (docs/security.md); empty: none. "
             "Sparklog's own."),

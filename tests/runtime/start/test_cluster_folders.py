@@ -81,7 +81,7 @@ def _content(pid: int) -> ClusterFile:
         bootstrap_servers="127.0.0.1:9092",
         zookeeper="127.0.0.1:2181",
         zookeeper_pid=1,
-        controllers=(ControllerEntry(2, "127.0.0.1", 9091, True, 9404),),
+        controllers=(ControllerEntry(2, "127.0.0.1", 9091, True, 9404, 40123, "http://127.0.0.1:40123/"),),
         brokers=(
             BrokerEntry(
                 1, "127.0.0.1", 9092, pid, ("/d/broker-1/0",), listeners={"PLAINTEXT": "127.0.0.1:9092"}
@@ -97,7 +97,17 @@ def test_the_cluster_file_has_the_fields_that_tools_rely_on(tmp_path):
         "bootstrap_servers": "127.0.0.1:9092",
         "zookeeper": "127.0.0.1:2181",
         "zookeeper_pid": 1,
-        "controllers": [{"pid": 2, "host": "127.0.0.1", "port": 9091, "active": True, "metrics_port": 9404}],
+        "controllers": [
+            {
+                "pid": 2,
+                "host": "127.0.0.1",
+                "port": 9091,
+                "active": True,
+                "metrics_port": 9404,
+                "web_port": 40123,
+                "web_url": "http://127.0.0.1:40123/",
+            }
+        ],
         "brokers": [
             {
                 "id": 1,
