@@ -1,6 +1,10 @@
 """Cases that fail for a reason that a user would accept. They are expected to fail; the table says why."""
 
 _KAFKA_GO_EMPTY = "kafka-go hands an empty key or header on as null"
+_KAFKA_GO_LATE_TOPIC = (
+    "kafka-go's member stays without partitions if the topic comes between the assignment and its first "
+    "look at the partitions; with Apache Kafka 3.9.1 in 6 of 12 tries, with sparklog in 4 of 12"
+)
 _KAFKA_GO_SUBSCRIPTION = "kafka-go cannot read a subscription of version 3, which librdkafka sends"
 
 OF_CLIENTS: dict[tuple[str, str], str] = {
@@ -9,6 +13,7 @@ OF_CLIENTS: dict[tuple[str, str], str] = {
     ("the_cluster", "kafka-python 3"): "kafka-python 3 cannot read DescribeCluster 0, all that Kafka 3.6 has",
     ("times_of_the_broker", "kafka-go"): "kafka-go shows the producer's time where the broker's counts",
     ("a_group_is_listed_and_described", "kafka-go"): _KAFKA_GO_SUBSCRIPTION,
+    ("a_subscription_to_a_topic_that_comes_later", "kafka-go"): _KAFKA_GO_LATE_TOPIC,
     ("a_member_beside_one_of_librdkafka", "kafka-go"): _KAFKA_GO_SUBSCRIPTION,
     ("a_subscription_by_pattern", "kafkajs"): "kafkajs looks for topics of a pattern when it subscribes only",
     ("a_subscription_to_a_topic_that_comes_later", "kafkajs"): (
