@@ -17,6 +17,7 @@ from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import SparklogError
 from sparklog.web.page_app import build_app
 from sparklog.web.page_settings import PageSettings
+from sparklog.web.page_viewers import OneViewer
 from sparklog.web.serving import PageServer
 from sparklog.web.viewer import RETRY_TIMEOUT_MS, Viewer
 
@@ -36,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with end_as_flag() as ended, listening_at(settings.host, arguments.port) as listening:
             viewer.watch()
-            app = build_app(lambda _: viewer, settings)
+            app = build_app(OneViewer(viewer), settings)
             server = PageServer(app, is_over=lambda _: ended.is_set())
             print(f"sparklog: page: http://{host_port(*listening.getsockname()[:2])}/", flush=True)
             server.serve(listening)

@@ -6,7 +6,7 @@ Each path of a view is there twice: as the page itself, which is the same docume
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -19,6 +19,7 @@ from sparklog.client.errors import ClusterUnavailable, SecurityRefused
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
 from sparklog.web.cluster_ready import readiness
 from sparklog.web.gate import Gate
+from sparklog.web.page_logins import NeedsLogin
 from sparklog.web.page_settings import PageSettings
 from sparklog.web.view_question import BadQuestion, NothingThere, Question
 from sparklog.web.viewer import Viewer
@@ -34,8 +35,25 @@ from sparklog.web.views.topic_view import topic
 STATIC: Final = Path(__file__).parent / "static"
 
 View = Callable[[Viewer, Question], Mapping[str, object] | Octets]
-FindViewer = Callable[[Request], Viewer]
-"""The viewer that answers a request."""
+
+
+class Viewers(Protocol):
+    """Who answers requests."""
+
+    @property
+    def needs_login(self) -> bool: ...
+    def of_request(self, authorization: str | None) -> Viewer:
+        """The viewer of a header ``Authorization``; NeedsLogin if there is none for it."""
+        ...
+
+    def anyone(self) -> Viewer | None:
+        """A viewer for what names nothing; None while nobody has logged in."""
+        ...
+
+    def refused(self, viewer: Viewer) -> None:
+        """The brokers do not let this viewer log in any more."""
+        ...
+
 
 VIEWS: Final[Mapping[str, View]] = {
     "/": overview,
@@ -65,17 +83,17 @@ STATUS_OF_CODES: Final = {
 }
 
 
-def build_app(find_viewer: FindViewer, settings: PageSettings) -> Starlette:
+def build_app(viewers: Viewers, settings: PageSettings) -> Starlette:
     document = (STATIC / "index.html").read_text(encoding="utf-8")
     routes = [
         Route("/health", _health, methods=["GET"]),
-        Route("/ready", _answering(find_viewer, _ready), methods=["GET"]),
+        Route("/ready", _ready_of(viewers), methods=["GET"]),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     for path, view in {**VIEWS, **ONLY_JSON}.items():
         shown = _without_records if path.startswith(RECORDS) and not settings.shows_records else view
-        routes.append(Route(f"/api{path}", _answering(find_viewer, _json_of(shown)), methods=["GET"]))
-    routes += [Route(path, _document_of(document), methods=["GET"]) for path in VIEWS]
+        routes.append(Route(f"/api{path}", _answering(viewers, _json_of(shown)), methods=["GET"]))
+    routes += [Route(path, _document_of(viewers, document), methods=["GET"]) for path in VIEWS]
     return Starlette(
         routes=routes,
         middleware=[Middleware(Gate, settings=settings)],
@@ -91,9 +109,20 @@ def _health(_: Request) -> Response:
     return PlainTextResponse("ok\n")
 
 
-def _ready(viewer: Viewer, _: Question) -> Response:
-    ready, words = readiness(viewer)
-    return PlainTextResponse(f"{words}\n", 200 if ready else 503)
+def _ready_of(viewers: Viewers) -> Callable[[Request], Response]:
+    """It needs no user and names nothing; who knows it is any viewer that there is."""
+
+    def endpoint(_: Request) -> Response:
+        viewer = viewers.anyone()
+        if viewer is None:
+            return PlainTextResponse("not known before somebody has logged in\n", 503)
+        try:
+            ready, words = readiness(viewer)
+        except (OSError, SparklogError):
+            return PlainTextResponse("the controller's report cannot be had\n", 503)
+        return PlainTextResponse(f"{words}\n", 200 if ready else 503)
+
+    return endpoint
 
 
 def _json_of(view: View) -> Callable[[Viewer, Question], Response]:
@@ -108,14 +137,23 @@ def _json_of(view: View) -> Callable[[Viewer, Question], Response]:
 
 
 def _answering(
-    find_viewer: FindViewer, respond: Callable[[Viewer, Question], Response]
+    viewers: Viewers, respond: Callable[[Viewer, Question], Response]
 ) -> Callable[[Request], Response]:
     """An endpoint, run on a thread of its own; what goes wrong is an answer, too."""
 
     def endpoint(request: Request) -> Response:
         question = Question(dict(request.path_params), dict(request.query_params))
+        viewer: Viewer | None = None
         try:
-            return respond(find_viewer(request), question)
+            viewer = viewers.of_request(request.headers.get("authorization"))
+            return respond(viewer, question)
+        except NeedsLogin as error:
+            return _ask_for_login(error)
+        except SecurityRefused as error:
+            if viewer is None or not viewers.needs_login:
+                return JSONResponse({"error": str(error)}, status_of(error))
+            viewers.refused(viewer)  # a password was changed, or a user deleted
+            return _ask_for_login(error)
         except SparklogError as error:
             return JSONResponse({"error": str(error)}, status_of(error))
         except OSError as error:
@@ -135,10 +173,25 @@ def status_of(error: SparklogError) -> int:
     return 503 if isinstance(error, ClusterUnavailable | SecurityRefused) else 502
 
 
-def _document_of(document: str) -> Callable[[Request], Response]:
-    """The page, which finds its own parts by a base that is relative: it works below a proxy's prefix too."""
+def _ask_for_login(error: SparklogError) -> Response:
+    realm = {"WWW-Authenticate": 'Basic realm="sparklog", charset="UTF-8"'}
+    return JSONResponse({"error": str(error)}, 401, realm)
+
+
+def _document_of(viewers: Viewers, document: str) -> Callable[[Request], Response]:
+    """The page, which finds its own parts by a base that is relative: it works below a proxy's prefix too.
+
+    A browser asks for name and password when a page wants them, and sends them along with what its scripts
+    ask for.
+    """
 
     def endpoint(request: Request) -> Response:
+        try:
+            viewers.of_request(request.headers.get("authorization"))
+        except NeedsLogin as error:
+            return _ask_for_login(error)
+        except SparklogError:
+            pass  # no broker answers, which the page itself says best
         depth = request.scope["path"].count("/") - 1
         return HTMLResponse(document.replace("{{base}}", "../" * depth or "./"))
 

@@ -13,7 +13,8 @@ from typing import Any
 class PagePlan:
     """``descriptor``: the listening socket, which the process inherits. ``servers``: brokers, at the listener
     that the page uses. ``controllers``: host and port of where to ask if no broker answers. ``options`` name
-    the cluster in commands that the page shows. ``properties`` are those of a client.
+    the cluster in commands that the page shows. ``properties`` are those of a client; where ``mechanisms``
+    are named, users log in by one of them. ``tls``: the settings ``ssl.*`` of the page, if it speaks TLS.
     """
 
     descriptor: int
@@ -24,6 +25,8 @@ class PagePlan:
     shows_records: bool = True
     controllers: tuple[tuple[str, int], ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
+    mechanisms: tuple[str, ...] = ()
+    tls: Mapping[str, str] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         return json.dumps(asdict(self)).encode() + b"\n"
@@ -32,5 +35,6 @@ class PagePlan:
 def decode_plan(line: bytes) -> PagePlan:
     document: dict[str, Any] = json.loads(line)
     document["allowed_hosts"] = tuple(document["allowed_hosts"])
+    document["mechanisms"] = tuple(document["mechanisms"])
     document["controllers"] = tuple((str(host), int(port)) for host, port in document["controllers"])
     return PagePlan(**document)

@@ -6,6 +6,7 @@ a moment for answers that are under way, never for a connection that is only kep
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from time import monotonic
@@ -23,8 +24,14 @@ LOOK_EVERY_S: Final = 1.0
 class PageServer:
     """``serve`` blocks until ``stop``, or until ``is_over`` says so; it looks once a second."""
 
-    def __init__(self, app: ASGIApp, *, is_over: Callable[[float], bool] = lambda _: False) -> None:
-        """``is_over`` gets the seconds since the last request."""
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        is_over: Callable[[float], bool] = lambda _: False,
+        tls: Callable[[], ssl.SSLContext] | None = None,
+    ) -> None:
+        """``is_over`` gets the seconds since the last request; ``tls`` the context of each start."""
         self._app = app
         self._is_over = is_over
         self._used_s = monotonic()
@@ -41,6 +48,7 @@ class PageServer:
             date_header=True,
             proxy_headers=False,
             limit_concurrency=CONNECTIONS_MAX,
+            ssl_context_factory=None if tls is None else lambda *_: tls(),
             timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=LAST_ANSWERS_S,
         )

@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 from sparklog.testing import InProcessCluster
 from sparklog.web.page_app import build_app
 from sparklog.web.page_settings import PageSettings
+from sparklog.web.page_viewers import OneViewer
 from sparklog.web.viewer import Viewer
 
 Ask = Callable[..., Any]
@@ -23,7 +24,7 @@ def cluster() -> Iterator[InProcessCluster]:
 def page_of(cluster: InProcessCluster) -> TestClient:
     """A page of its own, which has asked nothing yet."""
     viewer = Viewer(cluster.client, options="--root /data")
-    return TestClient(build_app(lambda _: viewer, PageSettings()), base_url="http://localhost")
+    return TestClient(build_app(OneViewer(viewer), PageSettings()), base_url="http://localhost")
 
 
 @pytest.fixture

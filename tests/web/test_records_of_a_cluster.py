@@ -17,6 +17,7 @@ from sparklog.model.ids import TopicPartition
 from sparklog.testing import InProcessCluster
 from sparklog.web.page_app import build_app
 from sparklog.web.page_settings import PageSettings
+from sparklog.web.page_viewers import OneViewer
 from sparklog.web.viewer import Viewer
 from tests.waiting import until
 
@@ -232,7 +233,7 @@ def test_a_topic_that_is_not_there_is_said_not_to_be_there(ask: Ask, name: str) 
 def test_a_page_that_may_show_no_records_shows_none(cluster: InProcessCluster) -> None:
     viewer = Viewer(cluster.client, options="--root /data")
     closed = TestClient(
-        build_app(lambda _: viewer, PageSettings(shows_records=False)), base_url="http://localhost"
+        build_app(OneViewer(viewer), PageSettings(shows_records=False)), base_url="http://localhost"
     )
     for path in ("seen/records", "seen/records/0/0/value"):
         refused = closed.get(f"/api/topics/{path}")

@@ -35,8 +35,9 @@ logger: Final = logging.getLogger(__name__)
 class DriverPage:
     """``start`` once, ``stop`` at any time; the port is taken from construction on."""
 
-    def __init__(self, listening: socket.socket, run: str, log: Path) -> None:
+    def __init__(self, listening: socket.socket, run: str, log: Path, *, has_tls: bool) -> None:
         self._listening = listening
+        self._scheme = "https" if has_tls else "http"
         self._run = run
         self._log = log
         self._make_plan: MakePlan | None = None
@@ -46,7 +47,7 @@ class DriverPage:
         self._thread = threading.Thread(target=self._serve, name="driver-page", daemon=True)
 
     @classmethod
-    def open(cls, host: str, port: int, *, run: str, log: Path) -> Self:
+    def open(cls, host: str, port: int, *, run: str, log: Path, has_tls: bool = False) -> Self:
         """OSError if the port is taken, or the host is not this one. ``log``: a file for what it prints."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.socket(family, socket.SOCK_STREAM)
@@ -57,7 +58,7 @@ class DriverPage:
         except OSError:
             listening.close()
             raise
-        return cls(listening, run, log)
+        return cls(listening, run, log, has_tls=has_tls)
 
     @property
     def port(self) -> int:
@@ -65,7 +66,7 @@ class DriverPage:
 
     @property
     def url(self) -> str:
-        return f"http://{host_port(*self._listening.getsockname()[:2])}/"
+        return f"{self._scheme}://{host_port(*self._listening.getsockname()[:2])}/"
 
     @property
     def pid(self) -> int | None:

@@ -7,16 +7,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from sparklog.core.security.login.plain import PLAIN
 from sparklog.model.cluster_facts import SecurityProtocol, host_port
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.config import BrokerConfig
+from sparklog.model.settings.tls_settings import listener_prefix, tls_settings_of_listener
 from sparklog.model.settings.web_rows import (
+    PAGE,
     WEB_ALLOWED_HOSTS,
     WEB_HOST,
     WEB_LISTENER,
     WEB_OPEN,
     WEB_PORT,
     WEB_RECORDS,
+    tls_of_page,
 )
 from sparklog.web.page_plan import PagePlan
 from sparklog_runtime.driver_servers.driver_page import DriverPage
@@ -27,6 +31,13 @@ Say = Callable[[str], None]
 Parts = Callable[[], tuple[Controller | None, Supervisor | None]]
 
 NONE: Final = -1
+TRUST: Final = (
+    "ssl.truststore.location",
+    "ssl.truststore.password",
+    "ssl.truststore.certificates",
+    "ssl.endpoint.identification.algorithm",
+)
+"""The settings by which brokers know each other, and the page knows them."""
 
 
 @dataclass(slots=True)
@@ -50,12 +61,27 @@ class ClusterPage:
     def check(self) -> None:
         """ConfigError for settings ``web.*`` that would show the page to strangers."""
         host = self.config.get_str(WEB_HOST)
-        if self._port() == NONE or _is_loopback(host) or self.config.get_bool(WEB_OPEN):
+        if self._port() == NONE:
             return
-        raise ConfigError(
-            f"{WEB_HOST}={host}: everybody who reaches it would see the page; leave it at 127.0.0.1, or set "
-            f"{WEB_OPEN}=true"
-        )
+        tls = self._tls()
+        if tls:
+            # start time: it imports heavy libraries, which a page in the clear has no need of
+            from sparklog.network.tls.from_settings import server_side
+
+            server_side(tls_settings_of_listener(tls, PAGE))
+        protocol = self._protocol()
+        if _is_loopback(host) or self.config.get_bool(WEB_OPEN):
+            return
+        if not protocol.has_login:
+            raise ConfigError(
+                f"{WEB_HOST}={host}: everybody who reaches it would see the page; leave it at 127.0.0.1, "
+                f"name a listener with logins in {WEB_LISTENER}, or set {WEB_OPEN}=true"
+            )
+        if not tls:
+            raise ConfigError(
+                f"{WEB_HOST}={host}: passwords would cross the network in the clear; set "
+                f"web.ssl.keystore.location, leave it at 127.0.0.1, or set {WEB_OPEN}=true"
+            )
 
     @property
     def port(self) -> int | None:
@@ -71,16 +97,15 @@ class ClusterPage:
         if port == NONE:
             return
         listener = self._listener()
-        protocol = self.config.listeners.advertised[listener].security_protocol
-        if protocol is not SecurityProtocol.PLAINTEXT:
+        if self._protocol() is SecurityProtocol.SSL:
             say(
-                f"no page: clients of listener {listener} prove who they are, and the page is nobody; "
+                f"no page: clients of listener {listener} are known by certificates, and the page has none; "
                 "on one's own machine: sparklog page --bootstrap-server HOST:PORT --command-config FILE"
             )
             return
         host = self.config.get_str(WEB_HOST)
         try:
-            self._page = DriverPage.open(host, port, run=self.run, log=self.log)
+            self._page = DriverPage.open(host, port, run=self.run, log=self.log, has_tls=bool(self._tls()))
         except OSError as error:
             say(
                 f"warning: no page: {WEB_PORT}={port} cannot be opened at {host_port(host, port)}: "
@@ -114,7 +139,34 @@ class ClusterPage:
             allowed_hosts=tuple(self.config.get_list(WEB_ALLOWED_HOSTS)),
             shows_records=self.config.get_bool(WEB_RECORDS),
             controllers=() if controller is None else ((controller_host, controller.port),),
+            properties=self._properties(listener),
+            mechanisms=self._mechanisms(listener),
+            tls=self._tls(),
         )
+
+    def _tls(self) -> dict[str, str]:
+        given = {name: str(value) for name, value in self.config.given.items()}
+        return tls_of_page(given)
+
+    def _protocol(self) -> SecurityProtocol:
+        return self.config.listeners.advertised[self._listener()].security_protocol
+
+    def _properties(self, listener: str) -> dict[str, str]:
+        """How the page's process dials: it trusts whom brokers trust."""
+        protocol = self._protocol()
+        if protocol is SecurityProtocol.PLAINTEXT:
+            return {}
+        given, prefix = self.config.given, listener_prefix(listener)
+        trusted = {
+            name: str(text) for name in TRUST if (text := given.get(f"{prefix}{name}", given.get(name)))
+        }
+        return {"security.protocol": protocol.name, **trusted}
+
+    def _mechanisms(self, listener: str) -> tuple[str, ...]:
+        """Those of the listener, SCRAM first; none where nobody logs in."""
+        if not self._protocol().has_login:
+            return ()
+        return tuple(sorted(self.config.login(listener).mechanisms, key=lambda one: one == PLAIN))
 
     def _port(self) -> int:
         given = self.config.get_int(WEB_PORT)

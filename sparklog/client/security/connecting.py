@@ -29,6 +29,17 @@ def connector_of(properties: Mapping[str, str]) -> Connector:
     return Connector(None if tls is None else _tls(tls), None if login is None else _login(login))
 
 
+def connector_as(properties: Mapping[str, str], mechanism: str, user: str, password: str) -> Connector:
+    """How somebody dials who has said who they are: the properties say the rest, and name no user."""
+    # It imports heavy libraries, which a client without a login has no need of.
+    from sparklog.credentials.jaas_users import UserAndPassword
+    from sparklog.network.login.client_login import ClientLogin
+
+    tls = tls_settings_of(properties)
+    login = ClientLogin.of_user(mechanism, UserAndPassword(user, password))
+    return Connector(None if tls is None else _tls(tls), login)
+
+
 def _tls(settings: "TlsSettings") -> "TlsClient":
     # It imports heavy libraries, which a client in the clear has no need of.
     from sparklog.network.tls.from_settings import client_side

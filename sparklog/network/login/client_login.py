@@ -6,7 +6,8 @@ password is kept for its salt, so that its cost is paid once and not at each con
 
 import secrets
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple, Self
 
 from sparklog.core.security.login.plain import PLAIN, plain_token
 from sparklog.core.security.login.scram import SCRAM_MECHANISMS, ScramMechanism
@@ -50,16 +51,25 @@ class ClientLogin:
     def __init__(self, settings: ClientLoginSettings) -> None:
         """ConfigError if the settings name no user and password now."""
         self._mechanism = settings.mechanism
-        self._jaas = settings.jaas
         self._salted: _Salted | None = None
-        user_and_password(settings.jaas)
+        self._read_user: Callable[[], UserAndPassword] = partial(user_and_password, settings.jaas)
+        self._read_user()
+
+    @classmethod
+    def of_user(cls, mechanism: str, user: UserAndPassword) -> Self:
+        """The login of somebody who has said who they are. What they say is taken as it is: a reference in
+        it would read our files for a stranger.
+        """
+        login = cls.__new__(cls)
+        login._mechanism, login._salted, login._read_user = mechanism, None, lambda: user
+        return login
 
     def log_in(self, ask: Ask) -> int:
         """Log in by means of ``ask``; returns for how many milliseconds, 0 for ever.
 
         LoginRefused if the peer refuses; ConfigError if user and password cannot be read now.
         """
-        user = user_and_password(self._jaas)
+        user = self._read_user()
         handshake: SaslHandshakeResponse = ask(
             SaslHandshakeRequest(mechanism=self._mechanism), HANDSHAKE_VERSION
         )

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import sparklog
 from sparklog.client.errors import ClusterUnavailable
 from sparklog.client.possible_losses import PossibleLoss, possible_losses
-from sparklog.model.errors import SparklogError
+from sparklog.model.errors import KafkaError, SparklogError
 from sparklog.web.disks import Disk, disks_of
 from sparklog.web.verdict import SERVING, Facts, verdict_of
 from sparklog.web.view_question import Question
@@ -50,10 +50,16 @@ def overview(viewer: Viewer, _: Question) -> dict[str, object]:
 
 
 def known_disks(viewer: Viewer) -> list[Disk]:
-    """The disks of all brokers that serve, and the logs on them, as they were some seconds ago at most."""
+    """The disks of all brokers that serve, and the logs on them, as they were some seconds ago at most; none
+    if nobody says which brokers there are, or not to this user.
+    """
 
     def ask() -> list[Disk]:
-        return disks_of(viewer.cluster, serving_brokers(viewer.report()))
+        try:
+            brokers = serving_brokers(viewer.report())
+        except (KafkaError, ClusterUnavailable):
+            return []
+        return disks_of(viewer.cluster, brokers)
 
     return viewer.shared.get("disks", SLOW_MS, ask)
 

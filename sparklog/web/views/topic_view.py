@@ -10,7 +10,7 @@ from sparklog.client.metadata.cluster_metadata import KnownLeader, TopicMetadata
 from sparklog.client.offsets import CONSUMER, DEBUG_REPLICA, RemoteShare, offsets_request, read_offsets
 from sparklog.client.settings import describe_topic
 from sparklog.client.transactions.transaction_admin import TransactionAdmin
-from sparklog.model.errors import SparklogError
+from sparklog.model.errors import KafkaError, SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import ConfigSource
 from sparklog.web.view_question import Question, page_of
@@ -110,9 +110,12 @@ def _last_stable(
     return {one: found.offset for one, (_, found) in answers.items() if found is not None}
 
 
-def _settings(viewer: Viewer, name: str) -> list[Row]:
-    """The topic's own first, then those of brokers, then defaults."""
-    described = describe_topic(viewer.cluster, name)
+def _settings(viewer: Viewer, name: str) -> list[Row] | None:
+    """The topic's own first, then those of brokers, then defaults; None if this user may not see them."""
+    try:
+        described = describe_topic(viewer.cluster, name)
+    except KafkaError:
+        return None
     ordered = sorted(described.values(), key=lambda one: (one.source, one.name))
     return [
         {
@@ -126,9 +129,15 @@ def _settings(viewer: Viewer, name: str) -> list[Row]:
 
 
 def _readers(viewer: Viewer, name: str) -> list[Row]:
-    """Groups and queries that have committed offsets of the topic, the one that lags most first."""
+    """Groups and queries that have committed offsets of the topic, the one that lags most first; those that
+    this user may see.
+    """
     rows = []
-    for group in viewer.lags().groups.values():
+    try:
+        groups = viewer.lags().groups.values()
+    except KafkaError:
+        return []
+    for group in groups:
         own = [one for one in group.partitions if one.topic_partition.topic == name]
         if own:
             rows.append(

@@ -10,6 +10,7 @@ from sparklog.model.errors import ConfigError
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.settings.web_rows import without_web
 from sparklog_runtime.life.cluster_page import ClusterPage
+from tests.certificates import Authority
 
 
 def page_of(tmp_path: Path, settings: Mapping[str, str], *, is_chosen: bool = False) -> ClusterPage:
@@ -65,10 +66,26 @@ def test_a_port_that_is_taken_costs_the_page_and_not_the_cluster(tmp_path: Path)
     assert f"no page: web.port={port} cannot be opened at 127.0.0.1:{port}: Address already in use" in said[0]
 
 
-def test_where_clients_prove_who_they_are_a_driver_names_the_command(tmp_path: Path) -> None:
-    has_page, said = opened(page_of(tmp_path, {"web.port": "0", "listeners": "SASL_PLAINTEXT://:0", **LOGIN}))
+def test_where_clients_are_known_by_certificates_a_driver_names_the_command(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    tls = authority.settings(authority.issue("broker"), client_auth="required")
+    settings = {"web.port": "0", "listeners": "SSL://:0", "security.inter.broker.protocol": "SSL", **tls}
+    has_page, said = opened(page_of(tmp_path, settings))
     assert not has_page
     assert "sparklog page --bootstrap-server HOST:PORT --command-config FILE" in said[0]
+
+
+def test_where_clients_log_in_so_do_users_of_the_page_and_others_need_tls(tmp_path: Path) -> None:
+    settings = {"web.port": "0", "listeners": "SASL_PLAINTEXT://:0", **LOGIN}
+    assert opened(page_of(tmp_path, settings)) == (True, [])
+    reachable = {**settings, "web.host": "0.0.0.0"}
+    with pytest.raises(ConfigError, match="passwords would cross the network in the clear"):
+        page_of(tmp_path, reachable)
+    key = Authority(tmp_path).issue("page")
+    page = page_of(tmp_path, {**reachable, "web.ssl.keystore.location": str(key)})
+    page.open(lambda _: None)
+    assert str(page.url).startswith("https://0.0.0.0:")
+    page.stop()
 
 
 LOGIN = {

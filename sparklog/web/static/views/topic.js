@@ -44,6 +44,7 @@ const SETTINGS = [
 ];
 
 function settings(rows) {
+  if (rows === null) return note("not for this user to see");
   const own = rows.filter((row) => !row.is_default);
   const rest = rows.filter((row) => row.is_default);
   return [
