@@ -1,4 +1,4 @@
-"""Requests that wait in several partitions and get one answer.
+"""Requests that wait in several partitions and get one answer. For one partition there is ``lone_waits``.
 
 A request has one share per partition. A share does its work under the partition's lock, and is then decided,
 or waits for replicas under a token. The request is answered exactly once: when its last share is decided, or
@@ -19,22 +19,14 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from sparklog.broker.ports import Ports
+from sparklog.broker.waiting.lone_waits import LoneWaits, WaitResult
 from sparklog.model.ids import TopicPartition
 from sparklog.model.ports import Cancellable, Guard
 
-
-class ShareResult(Protocol):
-    """The result of one share of a request."""
-
-    @property
-    def waits(self) -> bool:
-        """Whether the share is to be decided later, by ``JointWaits.complete``."""
-
-
-ResultT = TypeVar("ResultT", bound=ShareResult)
+ResultT = TypeVar("ResultT", bound=WaitResult)
 OutcomeT = TypeVar("OutcomeT")
 
 
@@ -92,10 +84,12 @@ class JointWaits(Generic[ResultT, OutcomeT]):
         self._timed_out = timed_out
         self._tokens = itertools.count(1)
         self._waits: dict[int, JointWait[ResultT, OutcomeT]] = {}
+        self.alone: Final = LoneWaits(ports, decided, timed_out=timed_out, tokens=self._tokens)
+        """The requests that wait in one partition only."""
 
     def __len__(self) -> int:
-        """The number of waiting shares."""
-        return len(self._waits)
+        """The number of waiting shares, lone requests among them."""
+        return len(self._waits) + len(self.alone)
 
     def run(
         self,
@@ -129,6 +123,7 @@ class JointWaits(Generic[ResultT, OutcomeT]):
         """The share that waits under ``token`` is decided; an unknown token is ignored."""
         wait = self._waits.get(token)
         if wait is None:
+            self.alone.complete(token, outcome)
             return
         with wait.guard:
             share = wait.open_shares.get(token)
