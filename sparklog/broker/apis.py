@@ -20,7 +20,6 @@ from sparklog.broker.handlers import (
     list_offsets,
     metadata,
     offset_for_leader_epoch,
-    produce,
     sasl,
     stop_replica,
     update_metadata,
@@ -42,6 +41,7 @@ from sparklog.broker.handlers.groups import (
     offset_fetch,
     sync_group,
 )
+from sparklog.broker.handlers.producing import produce
 from sparklog.broker.handlers.security import acls, delegation_tokens
 from sparklog.broker.handlers.transactions import (
     add_offsets_to_txn,

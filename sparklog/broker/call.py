@@ -16,6 +16,7 @@ from sparklog.model.ids import NO_TOPIC_ID, TopicId, TopicPartition
 from sparklog.model.settings.config import TopicConfig
 from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.wire.codec import RequestHeader, encode_response
+from sparklog.wire.forms.produce_form import AnswerForm
 from sparklog.wire.response_errors import errors_in
 
 logger: Final = logging.getLogger(__name__)
@@ -124,6 +125,35 @@ class Call:
         self.exchange.reply(
             encode_response(response, self.header.api_version, self.header.correlation_id), throttle_ms
         )
+
+    @property
+    def answer_form(self) -> AnswerForm | None:
+        """How to answer without the schema that the one batch of a produce was appended. None: by ``reply``,
+        which also says what was refused.
+        """
+        form = self.exchange.form
+        is_plain = self.finish is None and self.on_answer is None
+        return form.answer if form is not None and is_plain else None
+
+    def reply_appended(
+        self,
+        form: AnswerForm,
+        partition: int,
+        base_offset: int,
+        log_append_time_ms: int,
+        log_start_offset: int,
+    ) -> None:
+        """As ``reply``, in ``answer_form``."""
+        throttle_ms = 0 if self.meter is None else self.meter.delay_ms()
+        frame = form.write(
+            self.header.correlation_id,
+            partition,
+            base_offset,
+            log_append_time_ms,
+            log_start_offset,
+            throttle_ms,
+        )
+        self.exchange.reply((frame,), throttle_ms)
 
     def no_reply(self) -> None:
         """Go on without an answer, which is what a produce with acks=0 gets. Its bytes count, its time does

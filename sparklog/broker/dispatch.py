@@ -25,7 +25,7 @@ from sparklog.core.security.audit import Audit
 from sparklog.model.errors import ErrorCode, WireError
 from sparklog.network.exchange import Exchange
 from sparklog.wire.access.acts import act_at_broker
-from sparklog.wire.codec import Request, UnsupportedVersion, decode_request, encode_response
+from sparklog.wire.codec import Request, UnsupportedVersion, encode_response
 from sparklog.wire.messages.transactions.add_partitions_to_txn import AddPartitionsToTxnRequest
 from sparklog.wire.versions import API_VERSIONS_KEY
 
@@ -73,7 +73,7 @@ class Dispatcher:
             exchange.close()
             return
         try:
-            request = decode_request(exchange.frame)
+            request = exchange.decode()
         except UnsupportedVersion as error:
             if error.header.api_key == API_VERSIONS_KEY:
                 response = api_versions.response(ErrorCode.unsupported_version)

@@ -47,6 +47,7 @@ from sparklog.network.request_statistics import RequestStatistics
 from sparklog.network.streams.byte_stream import ByteStream
 from sparklog.network.streams.inbound import BOUND_BEFORE_LOGIN, FrameReceiver
 from sparklog.network.streams.outbound import OutboundParts
+from sparklog.wire.forms.connection_forms import ConnectionForms
 
 logger: Final = logging.getLogger(__name__)
 
@@ -121,6 +122,7 @@ class Channel:
 
     __slots__ = (
         "_clock",
+        "_forms",
         "_frame_bytes_max",
         "_guard",
         "_held",
@@ -178,6 +180,7 @@ class Channel:
         self._clock = clock
         self._owner = owner
         self._statistics = statistics
+        self._forms = ConnectionForms()
         self._order = ReplyOrder(begins_beside)
         self._held: Exchange | None = None  # the newest request, which waits until it is the only one
         self._guard = threading.Lock()  # over the states, ``_order`` and ``_held``; held for a few lines
@@ -414,7 +417,7 @@ class Channel:
             listener=self.listener,
             received_ms=received_ms,
         )
-        exchange = Exchange(frame, context, self)
+        exchange = Exchange(frame, context, self, self._forms)
         exchange.charged_bytes = self.receiver.charged_bytes
         with self._guard:
             self._order.add(exchange)

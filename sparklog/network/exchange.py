@@ -8,6 +8,9 @@ from typing import NamedTuple, Protocol
 from sparklog.core.security.requester import ANONYMOUS, Requester
 from sparklog.model.parts import Part
 from sparklog.model.time import MonotonicMs
+from sparklog.wire.codec import Request, decode_request
+from sparklog.wire.forms.connection_forms import ConnectionForms
+from sparklog.wire.forms.produce_form import ProduceForm
 
 
 class RequestContext(NamedTuple):
@@ -59,6 +62,7 @@ class Exchange:
 
     __slots__ = (
         "_answer_token",
+        "_forms",
         "_path",
         "answered_ns",
         "api_key",
@@ -67,6 +71,7 @@ class Exchange:
         "charged_bytes",
         "context",
         "errors",
+        "form",
         "frame",
         "frame_bytes",
         "handled_ns",
@@ -76,13 +81,23 @@ class Exchange:
         "throttle_ms",
     )
 
-    def __init__(self, frame: memoryview, context: RequestContext, path: ReplyPath) -> None:
+    def __init__(
+        self,
+        frame: memoryview,
+        context: RequestContext,
+        path: ReplyPath,
+        forms: ConnectionForms | None = None,
+    ) -> None:
+        """``forms``: those of the requests of its connection, if these are known."""
         self.frame = frame
         self.frame_bytes = len(frame)
         self.charged_bytes = 0
         """What of the frame budget the frame is charged."""
         self.context = context
         self._path = path
+        self._forms = forms
+        self.form: ProduceForm | None = None
+        """By which the request was decoded; None: by its schema."""
         self.api_key: int | None = None
         self.errors: Sequence[int] = ()
         self.reply_parts: Sequence[Part] | None = None
@@ -94,6 +109,13 @@ class Exchange:
         self.arrived_ns = perf_counter_ns()
         self.began_ns = self.handled_ns = self.answered_ns = self.leaving_ns = 0
         self._answer_token = threading.Lock()  # who takes it answers; it is never given back
+
+    def decode(self) -> Request:
+        """The request in the frame. Raises WireError as ``codec.decode_request``."""
+        if self._forms is None:
+            return decode_request(self.frame)
+        request, self.form = self._forms.decode(self.frame)
+        return request
 
     @property
     def is_answered(self) -> bool:

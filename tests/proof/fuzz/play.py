@@ -6,10 +6,10 @@ waited for until the time that the request itself asked for is over, and ``PATIE
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
-from fuzz.answers import Asked, read_answer
+from fuzz.answers import HEADER, PRODUCE, SIZE_BYTES, Asked, read_answer
 from fuzz.connection import Wire
 from fuzz.frames import Request, draw_request
 from fuzz.layout import LayoutError
@@ -17,6 +17,7 @@ from fuzz.surroundings import Seen
 from fuzz.values import SEEN
 from fuzz.world import Address, World
 from sparklog.model.errors import SparklogError
+from sparklog.wire.forms.connection_forms import REPEATS_MIN
 
 PATIENCE_S: Final = 20.0
 """How long an answer may be late."""
@@ -71,7 +72,9 @@ class Player:
         if self.played % TIDY_EVERY == 0:
             yield from self._tidy()
         request = self._last = draw_request(self._seed, number, self._world.surroundings)
-        yield from self.send(request, self._world.address_for(request.api_key, number))
+        address = self._world.address_for(request.api_key, number)
+        for again in _repeated(request):
+            yield from self.send(again, address)
         self.apis.add((request.api_key, request.version))
         self.played += 1
         yield from self._look_at_parked()
@@ -192,6 +195,17 @@ class Player:
             wire.close()
         else:
             self._free[wire.address].append(wire)
+
+
+def _repeated(request: Request) -> Iterator[Request]:
+    """A produce comes several times, so that its connection has a form for the last ones."""
+    repeats = REPEATS_MIN + 2 if request.api_key == PRODUCE and request.is_whole else 1
+    for number in range(repeats):
+        octets = bytearray(request.octets)
+        correlation_id = (request.correlation_id + number) % 2**31
+        if number:
+            HEADER.pack_into(octets, SIZE_BYTES, request.api_key, request.version, correlation_id)
+        yield replace(request, octets=bytes(octets), correlation_id=correlation_id)
 
 
 def note_seen(tree: Any, seen: Seen) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from fuzz.both_ways import both_ways
 from fuzz.surroundings import KEPT_TOPIC, PLAYED_TOPICS, Surroundings
 from sparklog.broker.apis import HANDLERS
 from sparklog.client.admin import NewTopic
@@ -59,12 +60,19 @@ class World:
         self.surroundings = Surroundings({})
         self._public = InProcessCluster(brokers=PUBLIC_BROKERS, settings={**COMMON_SETTINGS, **LISTENERS})
         self._trusted = InProcessCluster(brokers=1, settings=COMMON_SETTINGS)
+        self.by_form: list[int] = []
+        """The correlation ids of produces that brokers have read by their form."""
         self._kept: list[Record] = []
         self._memory_mb = 0
 
     @contextmanager
     def running(self) -> Iterator["World"]:
-        with self.complaints.listened_to(), self._public, self._trusted:
+        with (
+            self.complaints.listened_to(),
+            both_ways(self.complaints.add) as self.by_form,
+            self._public,
+            self._trusted,
+        ):
             self._make_kept()
             self.tidy()
             self._memory_mb = _peak_memory_mb()
@@ -176,6 +184,9 @@ class Complaints(logging.Handler):
             text += f"\n{logging.Formatter().formatException(record.exc_info)}"
         if not any(words in text for words in EXPECTED):
             self._found.append(text)
+
+    def add(self, what: str) -> None:
+        self._found.append(what)
 
     def take(self) -> Iterator[str]:
         while self._found:

@@ -12,6 +12,7 @@ from sparklog.broker.call import Call
 from sparklog.model.parts import read_parts
 from sparklog.network.dialing.connection import Connection
 from sparklog.wire.codec import encode_response
+from sparklog.wire.forms.produce_form import AnswerForm, ProduceForm
 from sparklog.wire.framing import FRAME_PREFIX
 from sparklog.wire.messages.data.delete_records import (
     DeleteRecordsPartition,
@@ -98,6 +99,17 @@ def test_a_request_that_is_never_answered_is_found(found, spoil):
 def test_an_exception_in_a_handler_is_found(found, spoil):
     spoil(lambda call, response: {}["a bug"])
     assert found().what.startswith(("closed instead of answered", "in the log"))
+
+
+def test_a_produce_that_its_form_reads_or_answers_otherwise_is_found(found, monkeypatch):
+    request, write = ProduceForm._request, AnswerForm.write
+    monkeypatch.setattr(
+        ProduceForm, "_request", lambda self, frame, index, records: request(self, frame, index ^ 1, records)
+    )
+    assert "by its form" in found().what
+    monkeypatch.setattr(ProduceForm, "_request", request)
+    monkeypatch.setattr(AnswerForm, "write", lambda self, *numbers: write(self, *numbers) + b"!")
+    assert "by its form" in found().what
 
 
 def test_kept_records_that_are_gone_are_found(world):

@@ -1,0 +1,45 @@
+"""What the requests of one connection look like, so that the next one need not be decoded by its schema."""
+
+from typing import Final
+
+from sparklog.wire.codec import Request, decode_request
+from sparklog.wire.forms.produce_form import ProduceForm, Shape, shape_of
+from sparklog.wire.messages.data.produce import ProduceRequest
+
+REPEATS_MIN: Final = 3
+"""So many requests of one shape follow each other before their form is made: that costs some time."""
+
+
+class ConnectionForms:
+    """One connection's; its requests are decoded one after another."""
+
+    __slots__ = ("_form", "_repeats", "_shape")
+
+    def __init__(self) -> None:
+        self._form: ProduceForm | None = None
+        """That of the last produces."""
+        self._shape: Shape | None = None
+        """That of the last produce which was decoded."""
+        self._repeats = 0
+        """How many decoded produces had it, one after another."""
+
+    def decode(self, frame: memoryview) -> tuple[Request, ProduceForm | None]:
+        """As ``codec.decode_request``, and the form by which the request was read, if it was."""
+        form = self._form
+        if form is not None:
+            request = form.read(frame)
+            if request is not None:
+                return request, form
+        request = decode_request(frame)
+        if request.header.api_key == ProduceRequest.API_KEY:
+            self._learn(frame, request)
+        return request, None
+
+    def _learn(self, frame: memoryview, request: Request) -> None:
+        shape = shape_of(request)
+        if shape is None or shape != self._shape:
+            self._shape, self._repeats = shape, 1
+            return
+        self._repeats += 1
+        if self._repeats == REPEATS_MIN:
+            self._form = ProduceForm.of(frame, shape)
