@@ -62,6 +62,10 @@ NOTHING_WATCHED: Final = 0
 NEVER_MS: Final = MonotonicMs(1 << 62)
 
 
+def _count_nothing(_: Exchange) -> None:
+    """For servers without statistics."""
+
+
 class Phase(enum.Enum):
     READING = enum.auto()
     HANDLING = enum.auto()
@@ -122,6 +126,7 @@ class Channel:
 
     __slots__ = (
         "_clock",
+        "_count",
         "_forms",
         "_frame_bytes_max",
         "_guard",
@@ -130,7 +135,6 @@ class Channel:
         "_is_over",
         "_order",
         "_owner",
-        "_statistics",
         "_users",
         "client_host",
         "connection_id",
@@ -179,7 +183,7 @@ class Channel:
         self._frame_bytes_max = frame_bytes_max
         self._clock = clock
         self._owner = owner
-        self._statistics = statistics
+        self._count = _count_nothing if statistics is None else statistics.record
         self._forms = ConnectionForms()
         self._order = ReplyOrder(begins_beside)
         self._held: Exchange | None = None  # the newest request, which waits until it is the only one
@@ -328,10 +332,15 @@ class Channel:
     # The next request
 
     def _may_resume(self) -> bool:
-        """Within the guard: whether this thread is to look for the next request."""
+        """Within the guard: whether this thread is to look for the next request. Nearly always nothing of
+        that has arrived, and the processor watches for it already.
+        """
         if self.phase is not Phase.HANDLING or self._is_doomed or self._is_over:
             return False
         if not self._order.is_newest_settled or not self._order.has_room or self._held is not None:
+            return False
+        has_arrived = self.receiver.has_unread or self.stream.has_pending
+        if self.throttle_ms <= 0 and not has_arrived and self._may_read():
             return False
         self.phase = Phase.RESUMING
         self._users += 1
@@ -342,9 +351,8 @@ class Channel:
         may_go_on = self.throttle_ms <= 0
         upcoming = None
         if may_go_on and self.receiver.has_unread:
-            if self._owner.has_held_up:
-                may_go_on = False
-            else:
+            may_go_on = not self._owner.has_held_up
+            if may_go_on:
                 upcoming = self.next_exchange()
                 may_go_on = not self.receiver.is_held_up
         if upcoming is None and self.stream.has_pending:
@@ -355,33 +363,40 @@ class Channel:
                     self._owner.credit(upcoming.charged_bytes)
                 return
             self._users -= 1
-            is_settled = may_go_on and not self._is_doomed and self._settle(upcoming)
+            may_go_on = may_go_on and not self._is_doomed
+            is_settled = may_go_on and (upcoming is not None or self._may_read())
+            begins = is_settled and upcoming is not None and self._take_up(upcoming)
             if not is_settled:
                 self.phase = Phase.RESUMABLE
         if not is_settled:
             if upcoming is not None:  # the connection is doomed
                 self._owner.credit(upcoming.charged_bytes)
             self._owner.attend(self)
-        elif upcoming is not None and self.may_begin(upcoming):
+        elif begins and upcoming is not None:
             self._owner.submit(upcoming)
 
-    def _settle(self, upcoming: Exchange | None) -> bool:
-        """Enter the next phase without the processor's help, if that is possible."""
-        if upcoming is not None:
-            self.phase = Phase.HANDLING
-        elif self.watched == selectors.EVENT_READ:
-            self.phase = Phase.READING
-        else:
+    def _may_read(self) -> bool:
+        """Within the guard: enter READING, if the processor watches for the next request already."""
+        if self.watched != selectors.EVENT_READ:
             return False
+        self.phase = Phase.READING
         return True
 
-    def may_begin(self, exchange: Exchange) -> bool:
-        """Whether the newest request may be worked on now; otherwise it begins after all earlier replies."""
+    def take_up(self, exchange: Exchange) -> bool:
+        """As ``_take_up``, for the processor."""
         with self._guard:
-            if self._order.may_begin(exchange):
-                return True
-            self._held = exchange
-            return False
+            return self._take_up(exchange)
+
+    def _take_up(self, exchange: Exchange) -> bool:
+        """Within the guard: handle ``exchange`` as the newest request. Whether it may be worked on now;
+        otherwise it begins after all earlier replies.
+        """
+        self.phase = Phase.HANDLING
+        self._order.add(exchange)
+        if self._order.may_begin(exchange):
+            return True
+        self._held = exchange
+        return False
 
     def _take_held(self) -> tuple[Exchange | None, Exchange | None]:
         """The held request if it may begin now, and what is held from now on."""
@@ -397,7 +412,9 @@ class Channel:
     # What the thread calls that owns the receiving half: the processor, or the one that has just replied.
 
     def next_exchange(self) -> Exchange | None:
-        """The next request, if all of it has arrived. A malformed stream dooms the connection."""
+        """The next request, if all of it has arrived; ``take_up`` must follow. A malformed stream dooms the
+        connection.
+        """
         try:
             frame = self.receiver.next_frame()
         except WireError as error:
@@ -411,22 +428,11 @@ class Channel:
             return None
         self.last_progress_ms = received_ms = self._clock.monotonic_ms()
         context = RequestContext(
-            connection_id=self.connection_id,
-            client_host=self.client_host,
-            principal=self.principal,
-            listener=self.listener,
-            received_ms=received_ms,
+            self.connection_id, self.client_host, self.listener, received_ms, self.principal
         )
         exchange = Exchange(frame, context, self, self._forms)
         exchange.charged_bytes = self.receiver.charged_bytes
-        with self._guard:
-            self._order.add(exchange)
         return exchange
-
-    def _count(self, exchange: Exchange) -> None:
-        """The answer of ``exchange`` is sent, or never will be."""
-        if self._statistics is not None:
-            self._statistics.record(exchange)
 
     # What the processor calls.
 

@@ -1,7 +1,7 @@
 """One request on its way through the broker, and the right to answer it exactly once."""
 
-import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from time import perf_counter_ns
 from typing import NamedTuple, Protocol
 
@@ -61,9 +61,9 @@ class Exchange:
     """
 
     __slots__ = (
-        "_answer_token",
         "_forms",
         "_path",
+        "_right_to_answer",
         "answered_ns",
         "api_key",
         "arrived_ns",
@@ -108,7 +108,7 @@ class Exchange:
         """Whether the connection ends after the reply."""
         self.arrived_ns = perf_counter_ns()
         self.began_ns = self.handled_ns = self.answered_ns = self.leaving_ns = 0
-        self._answer_token = threading.Lock()  # who takes it answers; it is never given back
+        self._right_to_answer = [True]  # who takes it out answers; it is never given back
 
     def decode(self) -> Request:
         """The request in the frame. Raises WireError as ``codec.decode_request``."""
@@ -119,23 +119,23 @@ class Exchange:
 
     @property
     def is_answered(self) -> bool:
-        return self._answer_token.locked()
+        return not self._right_to_answer
 
     def reply(self, parts: Sequence[Part], throttle_ms: int = 0) -> None:
         """Send ``parts``, size prefix included; the connection stays muted for ``throttle_ms`` after that."""
-        self._take_token("reply")
+        self._take_right("reply")
         self._path.send_reply(self, parts, throttle_ms)
 
     def reply_last(self, parts: Sequence[Part], delay_ms: int) -> None:
         """Send ``parts`` after ``delay_ms``, which may be none at all, and close the connection then. No
         thread waits for that.
         """
-        self._take_token("reply_last")
+        self._take_right("reply_last")
         self._path.send_last(self, parts, delay_ms)
 
     def no_reply(self, throttle_ms: int = 0) -> None:
         """Go on without an answer: what a produce with acks=0 gets."""
-        self._take_token("no_reply")
+        self._take_right("no_reply")
         self._path.send_reply(self, (), throttle_ms)
 
     def let_next_begin(self) -> None:
@@ -148,7 +148,7 @@ class Exchange:
 
     def close(self) -> None:
         """Close the connection instead of answering: the protocol's way to refuse what has no error reply."""
-        self._take_token("close")
+        self._take_right("close")
         self._path.disconnect()
 
     def identify(self, principal: str) -> None:
@@ -163,12 +163,15 @@ class Exchange:
 
     def abandon(self) -> None:
         """Close the connection whether or not an answer was given: its handler has failed."""
-        self._answer_token.acquire(blocking=False)
+        with suppress(IndexError):
+            self._right_to_answer.pop()
         self._path.disconnect()
 
-    def _take_token(self, answer: str) -> None:
-        if not self._answer_token.acquire(blocking=False):
+    def _take_right(self, answer: str) -> None:
+        try:
+            self._right_to_answer.pop()  # one step of the interpreter: of two threads one gets it
+        except IndexError:
             raise RuntimeError(
                 f"{answer} for a request of connection {self.context.connection_id} that was answered already"
-            )
+            ) from None
         self.answered_ns = perf_counter_ns()

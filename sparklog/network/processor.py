@@ -241,7 +241,8 @@ class Processor:
     # Reading
 
     def _on_readable(self, channel: Channel) -> None:
-        if not channel.on_processor_readable():
+        # Only this thread ends READING, so that is known without the channel's guard.
+        if channel.phase is not Phase.READING and not channel.on_processor_readable():
             self._selector.unregister(channel.stream)
         elif self._backlog:
             self._watch(channel, NOTHING_WATCHED)
@@ -271,8 +272,7 @@ class Processor:
         exchange = channel.next_exchange()
         if exchange is None:
             return False
-        channel.on_processor_enter(Phase.HANDLING)
-        if channel.may_begin(exchange):
+        if channel.take_up(exchange):
             if self._has_time() and self._in_place.may_run(exchange):
                 self._in_place.run(exchange)
             else:

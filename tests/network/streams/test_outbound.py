@@ -5,7 +5,7 @@ import pytest
 
 from sparklog.model.parts import FileSlice, read_parts
 from sparklog.network.streams.byte_stream import PlainStream
-from sparklog.network.streams.outbound import OutboundParts
+from sparklog.network.streams.outbound import READ_BYTES_MAX, OutboundParts
 
 
 @pytest.fixture
@@ -49,10 +49,51 @@ def test_a_full_socket_is_written_in_pieces(pair, make_slice):
 
 
 def test_a_turn_ends_although_the_socket_would_take_more(pair, make_slice):
-    parts = [make_slice(b"x" * 3_000), b"y" * 10]
+    parts = [make_slice(b"x" * 30_000), b"y" * 10]
     received, turns = write_all(parts, *pair, turn_bytes=1_000)
-    assert received == b"x" * 3_000 + b"y" * 10
+    assert received == b"x" * 30_000 + b"y" * 10
     assert turns >= 3
+
+
+class CountingStream(PlainStream):
+    """A stream that counts its calls."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self, sock) -> None:
+        super().__init__(sock)
+        self.calls = []
+        for name in ("send", "sendmsg"):
+            setattr(self, name, self._counted(getattr(self, name), name))
+
+    def _counted(self, write, name):
+        def counted(*arguments):
+            self.calls.append(name)
+            return write(*arguments)
+
+        return counted
+
+    def send_slice(self, part, bytes_max, /):
+        self.calls.append("send_slice")
+        return super().send_slice(part, bytes_max)
+
+
+def test_a_short_reply_leaves_in_one_call_and_a_longer_one_by_the_kernel(pair, make_slice):
+    stream = CountingStream(pair[0])
+    assert OutboundParts([b"head", make_slice(b"0123456789", position=2, length=5), b"!"]).write(
+        stream, 1 << 20
+    )
+    assert (stream.calls, pair[1].recv(100)) == (["send"], b"head23456!")
+    stream.calls.clear()
+    OutboundParts([b"head", make_slice(b"x" * READ_BYTES_MAX)]).write(stream, 1)
+    assert stream.calls == ["send"]
+    OutboundParts([make_slice(b"x" * READ_BYTES_MAX), b"tail"]).write(stream, 1)
+    assert stream.calls == ["send", "send_slice"]
+
+
+def test_a_file_that_ended_before_a_short_slice_breaks_the_reply(make_slice):
+    with pytest.raises(OSError, match="ended"):
+        OutboundParts([b"head", make_slice(b"short", position=0, length=50)])
 
 
 def test_nothing_to_write_is_written_at_once(pair):
