@@ -8,8 +8,8 @@ prefix, as ``framing`` cuts them. Bytes after a body are ignored, as Kafka does.
 
 import importlib
 import struct
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar, overload
 
 from sparklog.model.errors import ErrorCode, WireError
@@ -47,6 +47,8 @@ __all__ = [
 REQUEST_HEADER: Final = struct.Struct(">hhi")
 """API key, API version, correlation id; the client id and the tags follow."""
 CORRELATION_ID: Final = struct.Struct(">i")
+CORRELATION_ID_AT: Final = 4
+"""Its place in a request."""
 
 _read_client_id: Final = string_reader(read_int16_length, nullable=True)
 _write_client_id: Final = string_writer(append_int16_length, nullable=True)
@@ -134,11 +136,46 @@ def parse_request_header(frame: Frame) -> tuple[RequestHeader, int]:
 def decode_request(frame: Frame) -> Request:
     """A request from its frame without size prefix. Byte fields are views into the frame."""
     header, position = parse_request_header(frame)
+    return Request(header, _body_reader(header)(Cursor(memoryview(frame), position)))
+
+
+class HeaderForm:
+    """The header that requests of one client, API and version have: all of it but the correlation id is the
+    same, byte for byte, so it need not be read again.
+    """
+
+    __slots__ = ("_body_at", "_client", "_header", "_read_body", "api")
+
+    def __init__(self, frame: memoryview) -> None:
+        """The form of a request. Raises as ``decode_request``, but for what is wrong with the body."""
+        header, self._body_at = parse_request_header(frame)
+        self._read_body = _body_reader(header)
+        self._header = header
+        self.api = bytes(frame[:CORRELATION_ID_AT])
+        """API and version, with which frames of this form begin."""
+        self._client = bytes(frame[REQUEST_HEADER.size : self._body_at])
+
+    @property
+    def size_bytes(self) -> int:
+        return self._body_at
+
+    def decode(self, frame: memoryview) -> Request | None:
+        """As ``decode_request``, of a frame that begins with ``api``; None if its header has another form."""
+        body_at = self._body_at
+        if frame[REQUEST_HEADER.size : body_at] != self._client:
+            return None
+        (correlation_id,) = CORRELATION_ID.unpack_from(frame, CORRELATION_ID_AT)
+        key, version, _, client_id = self._header
+        header = RequestHeader(key, version, correlation_id, client_id)
+        return Request(header, self._read_body(Cursor(frame, body_at)))
+
+
+def _body_reader(header: RequestHeader) -> Callable[[Cursor], Any]:
+    """What reads the body of a request. Raises UnsupportedVersion."""
     api = KNOWN_VERSIONS.get(header.api_key)
     if api is None or header.api_version not in api:
         raise UnsupportedVersion(header)
-    entity = _entity(header.api_key, header.api_version, "request")
-    return Request(header, _read_body(entity, Cursor(memoryview(frame), position), f"{api.name} request"))
+    return partial(_read_body, _entity(header.api_key, header.api_version, "request"), f"{api.name} request")
 
 
 def _read_header(cursor: Cursor) -> RequestHeader:
@@ -183,7 +220,7 @@ def decode_response(message_type: type[M] | int, version: int, frame: Frame) -> 
             version = 0
     except _MALFORMED as error:
         raise _malformed(what, cursor, error) from error
-    return correlation_id, _read_body(_entity(api_key, version, "response"), cursor, what)
+    return correlation_id, _read_body(_entity(api_key, version, "response"), what, cursor)
 
 
 def _has_response_tags(api_key: int, version: int) -> bool:
@@ -211,7 +248,7 @@ def decode_body(message_type: type[M], version: int, body: Frame) -> M:
     """The reverse of ``encode_body``."""
     direction: Direction = "request" if message_type.__name__.endswith("Request") else "response"
     entity = _entity(message_type.API_KEY, version, direction)
-    decoded: M = _read_body(entity, Cursor(memoryview(body)), message_type.__name__)
+    decoded: M = _read_body(entity, message_type.__name__, Cursor(memoryview(body)))
     return decoded
 
 
@@ -229,7 +266,7 @@ def _entity(api_key: int, version: int, direction: Direction) -> Entity:
     return compile_entity(schema, message_class(api_key, direction), api_key, direction)
 
 
-def _read_body(entity: Entity, cursor: Cursor, what: str) -> Any:
+def _read_body(entity: Entity, what: str, cursor: Cursor) -> Any:
     try:
         return entity.read(cursor)
     except _MALFORMED as error:

@@ -1,21 +1,26 @@
-"""What the requests of one connection look like, so that the next one need not be decoded by its schema."""
+"""What the requests of one connection look like: a known header, or a whole known form, is not read again."""
 
 from typing import Final
 
-from sparklog.wire.codec import Request, decode_request
+from sparklog.wire.codec import CORRELATION_ID_AT, HeaderForm, Request, decode_request
 from sparklog.wire.forms.produce_form import ProduceForm, Shape, shape_of
 from sparklog.wire.messages.data.produce import ProduceRequest
 
 REPEATS_MIN: Final = 3
 """So many requests of one shape follow each other before their form is made: that costs some time."""
 
+HEADER_BYTES_MAX: Final = 256
+"""Longer headers are read each time: a connection keeps one for each API that it asks."""
+
 
 class ConnectionForms:
     """One connection's; its requests are decoded one after another."""
 
-    __slots__ = ("_form", "_repeats", "_shape")
+    __slots__ = ("_form", "_headers", "_repeats", "_shape")
 
     def __init__(self) -> None:
+        self._headers: dict[bytes, HeaderForm] = {}
+        """The last header by API and version."""
         self._form: ProduceForm | None = None
         """That of the last produces."""
         self._shape: Shape | None = None
@@ -30,10 +35,21 @@ class ConnectionForms:
             request = form.read(frame)
             if request is not None:
                 return request, form
-        request = decode_request(frame)
+        request = self._decode(frame)
         if request.header.api_key == ProduceRequest.API_KEY:
             self._learn(frame, request)
         return request, None
+
+    def _decode(self, frame: memoryview) -> Request:
+        """By the schema, but for the header."""
+        header = self._headers.get(bytes(frame[:CORRELATION_ID_AT]))
+        request = None if header is None else header.decode(frame)
+        if request is None:
+            request = decode_request(frame)
+            header = HeaderForm(frame)
+            if header.size_bytes <= HEADER_BYTES_MAX:
+                self._headers[header.api] = header
+        return request
 
     def _learn(self, frame: memoryview, request: Request) -> None:
         shape = shape_of(request)
