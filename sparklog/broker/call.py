@@ -97,7 +97,7 @@ class Call:
     def topic_config(self, name: str) -> TopicConfig:
         """The present settings of a topic; the broker's defaults if it is not known here."""
         topic = self.broker.metadata.topic(name)
-        return self.broker.config.topic(topic.configs if topic else {})
+        return self.broker.config.topic({}) if topic is None else topic.config(self.broker.config)
 
     def carefully(self, work: Callable[[], None]) -> None:
         """Do ``work``, which answers, where no handler is left that would see it fail: the client gets a

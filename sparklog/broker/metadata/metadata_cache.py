@@ -11,6 +11,7 @@ from sparklog.model.cluster_facts import Broker, Endpoint, Node, PartitionState,
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, LeaderEpoch, TopicId, TopicPartition
 from sparklog.model.ports import Guard
+from sparklog.model.settings.config import BrokerConfig, TopicConfig
 from sparklog.wire.messages.control.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataPartitionState,
@@ -36,6 +37,16 @@ class CachedTopic:
     offline: Mapping[int, tuple[BrokerId, ...]]
     schema_version: int = 0
     """The newest version of its columns; 0 if it has none."""
+    _found: list[TopicConfig] = field(default_factory=list, init=False, repr=False, compare=False)
+    """What ``config`` has returned last: each produce asks."""
+
+    def config(self, broker: BrokerConfig) -> TopicConfig:
+        """Its settings at a broker with the settings ``broker``."""
+        for found in self._found:
+            if found.broker is broker:
+                return found
+        self._found[:] = [broker.topic(self.configs)]
+        return self._found[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -296,8 +296,16 @@ class TopicConfig(TypedSettings):
 
     broker: BrokerConfig
     overrides: Mapping[str, Value] = field(default_factory=dict)
+    _found: dict[str, Value] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What ``get`` has found."""
 
     def get(self, name: str) -> Value:
+        if name in self._found:
+            return self._found[name]
+        self._found[name] = value = self._find(name)
+        return value
+
+    def _find(self, name: str) -> Value:
         if name in self.overrides:
             return self.overrides[name]
         setting = TOPIC_SETTINGS[name]

@@ -8,6 +8,7 @@ from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.model.cluster_facts import DEFAULT_LISTENER, Node
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
+from sparklog.model.settings.config import BrokerConfig
 from sparklog.wire.messages.control.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataEndpoint,
@@ -94,3 +95,18 @@ def test_a_broker_has_a_node_for_each_listener_whose_protocol_is_known(cache):
 def test_the_one_endpoint_of_an_earlier_release_is_that_of_the_default_listener(cache):
     cache.update(says(1, leader=1, leader_epoch=4, live=(1,)))
     assert cache.node(BrokerId(1), DEFAULT_LISTENER) == Node(BrokerId(1), "host", 9092)
+
+
+def test_the_settings_of_a_topic_are_those_of_its_last_update_and_of_the_broker_now(cache):
+    broker, changed = BrokerConfig.parse({}), BrokerConfig.parse({"message.max.bytes": "7000"})
+    update = says(1, leader=1, leader_epoch=4)
+    update.topic_states[0].configs = {"retention.ms": "5"}
+    cache.update(update)
+    config = cache.topic("quakes").config(broker)
+    assert cache.topic("quakes").config(broker) is config
+    assert (config.get_int("retention.ms"), config.get_int("max.message.bytes")) == (5, 1_048_588)
+    assert cache.topic("quakes").config(changed).get_int("max.message.bytes") == 7_000
+    update = says(2, leader=1, leader_epoch=4)
+    update.topic_states[0].configs = {"retention.ms": "6"}
+    cache.update(update)
+    assert cache.topic("quakes").config(broker).get_int("retention.ms") == 6
