@@ -31,7 +31,7 @@ TESTS_OF_THE_PROOF = $(filter-out $(SEEDS_OF_THE_PROOF),$(shell grep -rlE 'mark\
 # Brokers, workers and tests are many processes. Without bytecode on disk each of them compiles the package once more.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test spark-classes older-spark older-sample bytecode proof simulate fuzz index lint bench clients remote chaos dist setup clean
+.PHONY: demo test spark-classes older-spark older-sample bytecode proof simulate fuzz index lint bench clients remote page chaos dist setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -46,6 +46,7 @@ help:
 	@echo "make chaos  faults upon real processes for an hour, and every long proof (tests/proof/docs/chaos.md)"
 	@echo "make clients   other people's clients and tools, unchanged, upon three brokers (docs/clients.md)"
 	@echo "make remote remote stores upon real HDFS and a second S3 server (docs/remote-stores.md)"
+	@echo "make page   the page in Chromium, over a real cluster (docs/web-page.md)"
 	@echo "make dist   the wheel and the sdist in dist/, checked, and tried in an empty environment (docs/installing.md)"
 	@echo "make bench  the figures of benchmarks/RESULTS.md, beside Apache Kafka where it can be had"
 
@@ -117,6 +118,10 @@ clients: $(STAMP)
 remote: $(STAMP)
 	@./scripts/remote-setup $(abspath $(PYTHON))
 	$(PYTHON) -m pytest $(IN_PROCESSES) -m remote tests/remote
+
+page: $(STAMP)
+	@./scripts/page-setup $(abspath $(PYTHON))
+	$(PYTHON) -m pytest -m page tests/page
 
 chaos: $(STAMP)
 	@./scripts/chaos-setup
