@@ -115,9 +115,8 @@ def _check_typed(buffer: Bytes, header: BatchHeader, columns: "TopicColumns") ->
     try:
         check_not_null(read_typed(buffer, header, columns))
     except UnknownColumns as error:
-        return RefusedBatch(
-            ErrorCode.invalid_record, f"{error}; write again with the topic's present columns"
-        )
+        # Sent again: the writer may know of a change of the columns before the leader does.
+        return RefusedBatch(ErrorCode.unknown_topic_or_partition, str(error))
     except SchemaError as error:
         return RefusedBatch(ErrorCode.invalid_record, str(error))
     return None

@@ -94,6 +94,13 @@ COMMANDS = [
     ("a column's type that there is not", "topics create new --schema `id`bigit", WRONG_USAGE, ""),
     ("a key that is no column", "topics create new --schema `id`int --key ID", WRONG_USAGE, ""),
     ("columns of a topic that has none", "topics describe t --schema", FAILED, ""),
+    ("a changed column without a type", "topics alter t --add-column x", WRONG_USAGE, ""),
+    (
+        "columns and partitions in one change",
+        "topics alter t --drop-column x --partitions 2",
+        WRONG_USAGE,
+        "",
+    ),
     ("no such partition", "produce --topic t --partition 9", FAILED, ""),
     ("acks that there are not", "produce --topic t --acks 2", WRONG_USAGE, ""),
     ("a topic left out", "produce", WRONG_USAGE, ""),

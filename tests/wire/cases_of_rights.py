@@ -107,6 +107,7 @@ UNCONDITIONAL: Final[Mapping[str, Asked]] = {
     "DescribeTransactions": asked("DescribeTransactions", transactional_ids=[ID]),
     "OpenWrite": with_topics("OpenWrite", app_id=OWN_NAME),
     "ClusterReport": asked("ClusterReport"),
+    "AlterSchema": asked("AlterSchema", topic=TOPIC, from_version=1),
     "DescribeSchema": asked("DescribeSchema", topics=[TOPIC]),
     **{
         name: with_topics(name)

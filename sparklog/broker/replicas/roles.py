@@ -98,7 +98,7 @@ class Roles:
             if isinstance(partition, ErrorCode):
                 return partition
             due.append(partition)
-            partition.schema_version = schema_version
+            partition.schema_version = max(partition.schema_version, schema_version)
             try:
                 return partition.on_leader_and_isr(state, broker_epoch=self._fence.broker_epoch)
             except SparklogError:

@@ -18,7 +18,7 @@ from sparklog.core.controller.commands.topic_commands import TopicToCreate
 from sparklog.core.controller.commands.user_commands import AlterUsers, DescribeUsers
 from sparklog.core.controller.state.image import Change, LiveBroker
 from sparklog.core.controller.state.znodes import TopicNode
-from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.zookeeper import Operation
 
 
@@ -102,6 +102,30 @@ class AddPartitions:
     command: CommandId
     topic: str
     node: TopicNode
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSchema:
+    """Give a topic the version of its columns after ``from_version``, already checked.
+
+    ``schema`` is the topic's document with that version.
+    """
+
+    command: CommandId
+    topic: str
+    topic_id: TopicId
+    from_version: int
+    schema: bytes
+
+    def __str__(self) -> str:
+        return f"ChangeSchema(command={self.command}, {self.topic}, from_version={self.from_version})"
+
+
+@dataclass(frozen=True, slots=True)
+class FinishSchemaChange:
+    """The version is written: send it to the brokers, and wait for the answers."""
+
+    command: CommandId
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +242,8 @@ Step = (
     | CreateTopic
     | FinishCreation
     | AddPartitions
+    | ChangeSchema
+    | FinishSchemaChange
     | ApplyConfigs
     | ApplyQuotas
     | ApplyAcls

@@ -31,6 +31,17 @@ def parse_ddl(ddl: str) -> Columns:
     return columns
 
 
+def parse_column(path: str, name: str, text: str, *, depth: int = 1) -> Field:
+    """The column ``name``, whose type, NOT NULL and comment ``text`` has; ``depth``: levels down to its type.
+
+    Raises SchemaError, which names the column at ``path``.
+    """
+    parser = _Parser(tokens_of(text))
+    column = parser.described(path, name, depth)
+    parser.end()
+    return column
+
+
 class _Parser:
     __slots__ = ("_next", "_tokens")
 
@@ -57,6 +68,10 @@ class _Parser:
         path = joined(parent, name)
         if has_colons:
             self._takes_sign(":")
+        return self.described(path, name, depth)
+
+    def described(self, path: str, name: str, depth: int) -> Field:
+        """The field, from its type on."""
         data_type = self._type(path, depth)
         is_required = self._takes_word("not") or self._takes_sign("!")
         if is_required and not self._takes_word("null"):

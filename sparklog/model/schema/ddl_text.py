@@ -6,7 +6,7 @@ from sparklog.model.schema.paths import quoted
 
 def ddl_text(columns: Columns) -> str:
     """The columns as ``id bigint NOT NULL COMMENT 'x', s struct<a: int>``."""
-    return ", ".join(_field_text(column, separator=" ") for column in columns)
+    return ", ".join(field_text(column) for column in columns)
 
 
 def type_text(data_type: DataType) -> str:
@@ -19,10 +19,11 @@ def type_text(data_type: DataType) -> str:
         case Map(key, value):
             return f"map<{type_text(key)}, {type_text(value)}>"
         case Struct(fields):
-            return f"struct<{', '.join(_field_text(field, separator=': ') for field in fields)}>"
+            return f"struct<{', '.join(field_text(field, separator=': ') for field in fields)}>"
 
 
-def _field_text(field: Field, *, separator: str) -> str:
+def field_text(field: Field, *, separator: str = " ") -> str:
+    """One column, or one field of a struct."""
     required = "" if field.nullable else " NOT NULL"
     comment = f" COMMENT {_text(field.comment)}" if field.comment else ""
     return f"{quoted(field.name)}{separator}{type_text(field.type)}{required}{comment}"

@@ -75,7 +75,7 @@ class FieldHistory:
     def at(self, version: int) -> Field:
         return Field(
             name=_valid_at(self.names, version),
-            type=_type_at(self.type, version),
+            type=type_at(self.type, version),
             nullable=self.nullable_since is not None and self.nullable_since <= version,
             comment=self.comment,
             id=self.id,
@@ -156,14 +156,15 @@ def _fields_at(fields: tuple[FieldHistory, ...], version: int) -> Columns:
     return tuple(field.at(version) for field in fields if field.is_in(version))
 
 
-def _type_at(history: TypeHistory, version: int) -> DataType:
+def type_at(history: TypeHistory, version: int) -> DataType:
+    """The type as of ``version``."""
     match history:
         case ScalarHistory(types):
             return _valid_at(types, version)
         case ArrayHistory(element):
-            return Array(_type_at(element, version))
+            return Array(type_at(element, version))
         case MapHistory(key, value):
-            return Map(_type_at(key, version), _type_at(value, version))
+            return Map(type_at(key, version), type_at(value, version))
         case StructHistory(fields):
             return Struct(_fields_at(fields, version))
 

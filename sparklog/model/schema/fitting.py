@@ -13,9 +13,10 @@ from sparklog.model.schema.data_types import DECIMAL, Array, Columns, DataType, 
 from sparklog.model.schema.ddl_text import type_text
 from sparklog.model.schema.paths import joined, quoted
 
-_INTEGERS: Final = ("tinyint", "smallint", "int", "bigint")
+INTEGERS: Final = ("tinyint", "smallint", "int", "bigint")
+"""Names of integers, each wider than those before it."""
 _WIDER: Final = {"float": ("double",), "date": ("timestamp_ntz",)} | {
-    name: _INTEGERS[nth + 1 :] for nth, name in enumerate(_INTEGERS)
+    name: INTEGERS[nth + 1 :] for nth, name in enumerate(INTEGERS)
 }
 _NAMES_SHOWN_MAX: Final = 10
 

@@ -36,7 +36,7 @@ def new_schema(columns: Columns, key: str = "", timestamp: str = "") -> SchemaDo
     NOT NULL counts for columns alone. Raises SchemaError with the reason why a topic cannot have it.
     """
     loose, _ = without_inner_not_null(columns)
-    _check_columns(loose)
+    check_columns(loose)
     ids = count(NO_ID + 1)
     histories = tuple(_history(column, ids) for column in loose)
     document = SchemaDocument(
@@ -70,7 +70,8 @@ def _type_history(data_type: DataType, ids: Iterator[int]) -> TypeHistory:
     return type_history(data_type, FIRST_VERSION, lambda field: _history(field, ids))
 
 
-def _check_columns(columns: Columns) -> None:
+def check_columns(columns: Columns) -> None:
+    """Raises SchemaError if a topic cannot have these columns together."""
     number = sum(1 for _ in all_fields(columns))
     if number > FIELDS_MAX:
         raise SchemaError(

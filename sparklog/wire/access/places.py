@@ -134,6 +134,7 @@ PLACES: Final[Mapping[str, tuple[Place, ...]]] = MappingProxyType(
         "EndWrite": (_write,),
         "DescribeVisibility": (_topics,),
         "DescribeSchema": (_topics,),
+        "AlterSchema": (Whole(lambda request: request.topic),),
         **dict.fromkeys(_BETWEEN, (_cluster,)),
     }
 )

@@ -119,6 +119,7 @@ COMMAND_APIS: Final[Mapping[int, CommandApi]] = by_key(
         ),
         "AssignReplicasToDirs": _row(broker_requests.lose_logs, broker_requests.lose_logs_response),
         "DescribeSchema": _row(topic_requests.describe_schema, topic_requests.describe_schema_response),
+        "AlterSchema": _row(topic_requests.alter_schema, topic_requests.alter_schema_response),
     }
 )
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from sparklog.core.controller.commands.topic_commands import (
+    AlteredSchema,
+    AlterSchema,
     CreatePartitions,
     CreateTopics,
     DeleteTopics,
@@ -20,6 +22,7 @@ from sparklog.model.kafka_numbers import ConfigSource
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.settings.setting import render
 from sparklog.model.settings.settings_table import TOPIC_SETTINGS
+from sparklog.wire.messages.admin.alter_schema import AlterSchemaRequest, AlterSchemaResponse
 from sparklog.wire.messages.admin.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -167,4 +170,15 @@ def describe_schema_response(result: DescribedSchemas) -> DescribeSchemaResponse
             )
             for topic in result.topics
         ]
+    )
+
+
+def alter_schema(request: AlterSchemaRequest) -> AlterSchema:
+    changes = tuple((change.operation, change.text) for change in request.changes)
+    return AlterSchema(request.topic, request.from_version, changes)
+
+
+def alter_schema_response(result: AlteredSchema) -> AlterSchemaResponse:
+    return AlterSchemaResponse(
+        error_code=result.error, error_message=result.message or None, version=result.version
     )

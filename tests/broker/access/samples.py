@@ -232,6 +232,7 @@ SAMPLES: Final[Mapping[tuple[str, Condition], Sample]] = {
         _in(10_003, "AskedTopic", name=TOPIC,
             partitions=[_in(10_003, "AskedPartition", partition_index=0, since_offset=0)])]),
     ("DescribeSchema", ALWAYS): _sample(10_007, topics=[TOPIC]),
+    ("AlterSchema", ALWAYS): _sample(10_008, topic=TOPIC, from_version=1),
     ("LeanFetch", ALWAYS): _sample(10_009, session_id=1, session_epoch=1),
     ("LeaderAndIsr", ALWAYS): _sample(4, **_FROM_CONTROLLER),
     ("StopReplica", ALWAYS): _sample(5, **_FROM_CONTROLLER),

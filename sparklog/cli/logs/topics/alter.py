@@ -1,6 +1,6 @@
-"""``sparklog topics alter``: add partitions, change settings, or both; either all changes or none.
+"""``sparklog topics alter``: add partitions, change settings, or both; or change columns.
 
-The controller checks both changes before it carries out either.
+Either all changes are made or none: the controller checks them before it carries out any.
 """
 
 import argparse
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from sparklog.cli.cluster.configs.setting_changes import Changed, changed_by, changes_of
 from sparklog.cli.command import DONE, UsageError
 from sparklog.cli.connect import wants_json
+from sparklog.cli.logs.topics.column_changes import add_change_arguments, alter_columns
 from sparklog.cli.progress import patience, say
 from sparklog.cli.topic_names import topic_name, topic_wanted
 from sparklog.cli.values import partition_count, setting
@@ -20,7 +21,7 @@ from sparklog.client.settings import describe_topic
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.kafka_numbers import ConfigSource
 
-SUMMARY = "give a topic more partitions, or other settings"
+SUMMARY = "give a topic more partitions, other settings, or other columns"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,14 +50,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="settings to give back to the brokers' default",
     )
+    add_change_arguments(parser)
 
 
 def alter(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
     name: str = arguments.name
     change = changes_of(arguments.config, arguments.delete_config, is_topic=True)
+    if arguments.columns:
+        if change or arguments.partitions is not None:
+            raise UsageError(
+                "columns are changed by themselves: give --partitions and --config in another alter"
+            )
+        return alter_columns(cluster, arguments)
     if not change and arguments.partitions is None:
         raise UsageError(
-            "nothing to change; give --partitions N, --config NAME=VALUE or --delete-config NAME"
+            "nothing to change; give --partitions N, --config NAME=VALUE, --delete-config NAME or a change "
+            "of columns, such as --add-column 'NAME TYPE'"
         )
     with patience(f"changing topic {name!r}"), topic_wanted(cluster, arguments, name):
         before = len(cluster.topic(name, timeout_ms=UNKNOWN_TOPIC_WAIT_MS).partitions)

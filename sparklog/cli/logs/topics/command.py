@@ -18,6 +18,7 @@ EXAMPLES = (
     "sparklog topics describe events --root /tmp/sparklog --json",
     "sparklog topics describe quakes --schema --root /tmp/sparklog",
     "sparklog topics alter events --partitions 12 --config retention.ms=86400000 --root /tmp/sparklog",
+    "sparklog topics alter quakes --add-column 'depth double' --rename-column mag=size --root /tmp/sparklog",
     "sparklog topics delete events --root /tmp/sparklog",
 )
 

@@ -46,6 +46,8 @@ from sparklog.core.controller.commands.quota_commands import (
     QuotasResult,
 )
 from sparklog.core.controller.commands.topic_commands import (
+    AlteredSchema,
+    AlterSchema,
     CreatePartitions,
     CreateTopics,
     DeleteTopics,
@@ -84,6 +86,7 @@ Request = (
     | AlterUsers
     | DescribeUsers
     | DescribeSchemas
+    | AlterSchema
     | ElectLeaders
     | AlterReassignments
     | ListReassignments
@@ -102,6 +105,7 @@ Result = (
     | UsersResult
     | DescribedUsers
     | DescribedSchemas
+    | AlteredSchema
     | PartitionsResult
     | ReassignmentsResult
     | ControlledShutdownResult
@@ -133,6 +137,8 @@ def describe_change(request: Request) -> str | None:
             return f"delete topics {_some([one.name or str(one.id) for one in doomed])}"
         case CreatePartitions(increases, _, False):
             return f"add partitions to topics {_some([one.topic for one in increases])}"
+        case AlterSchema(topic, version):
+            return f"change the columns of topic {_some([topic])} after version {version}"
         case ChangeConfigs(resources, False):
             return f"change settings of {_some([one.name or 'all brokers' for one in resources])}"
         case AlterQuotas(alterations, False):
@@ -186,6 +192,8 @@ def refusal(request: Request, error: ErrorCode, message: str = "") -> Result:
             return _refusal_of_entities(request, error, message)
         case DescribeSchemas(names):
             return DescribedSchemas(tuple(DescribedSchema(name, error, message) for name in names))
+        case AlterSchema():
+            return AlteredSchema(error, message)
         case DeleteTopics(doomed):
             return TopicsResult(tuple(TopicResult(one.name or "", error, message, one.id) for one in doomed))
 

@@ -53,6 +53,27 @@ class DescribedSchemas:
 
 
 @dataclass(frozen=True, slots=True)
+class AlterSchema:
+    """Make the version after ``from_version`` of a topic's columns.
+
+    ``changes``: operations and texts, as ``parse_change`` takes them.
+    """
+
+    topic: str
+    from_version: int
+    changes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AlteredSchema:
+    """``version``: the newest that there is now; 0 if the topic has no columns, or is not there."""
+
+    error: ErrorCode = ErrorCode.none
+    message: str = ""
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class TopicResult:
     """What became of one topic, created or deleted. ``name`` is empty for an unknown id."""
 

@@ -24,6 +24,8 @@ from sparklog.core.controller.commands.partition_commands import (
 )
 from sparklog.core.controller.commands.quota_commands import AlterQuotas, DescribeQuotas
 from sparklog.core.controller.commands.topic_commands import (
+    AlteredSchema,
+    AlterSchema,
     CreatePartitions,
     CreateTopics,
     DeleteTopics,
@@ -37,7 +39,11 @@ from sparklog.core.controller.leaders.leader_moves import find_imbalanced
 from sparklog.core.controller.leaders.reassignment import list_moves
 from sparklog.core.controller.pipeline.broker_answers import lose_logs
 from sparklog.core.controller.pipeline.pending_work import PendingWork
-from sparklog.core.controller.pipeline.waiting_commands import WaitingCreation, WaitingDeletion
+from sparklog.core.controller.pipeline.waiting_commands import (
+    WaitingCreation,
+    WaitingDeletion,
+    WaitingSchemaChange,
+)
 from sparklog.core.controller.quotas.mutations import Bill, Payer
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.steps import (
@@ -52,6 +58,7 @@ from sparklog.core.controller.steps import (
     DescribeEntities,
     FinishCreation,
     FinishDeletion,
+    FinishSchemaChange,
     FinishShutdown,
     MoveLeaders,
     Reassign,
@@ -60,6 +67,7 @@ from sparklog.core.controller.steps import (
 )
 from sparklog.core.controller.topics.config_changes import strangers
 from sparklog.core.controller.topics.partition_increase import plan_increase
+from sparklog.core.controller.topics.schema_changes import plan_schema
 from sparklog.core.controller.topics.topic_creation import created, plan_topic
 from sparklog.core.controller.topics.topic_deletion import find_doomed
 from sparklog.core.controller.topics.typed_topics import describe_schemas
@@ -82,8 +90,6 @@ def take_command(work: PendingWork, command: CommandId, given: Command, now_ms: 
             return [Answer(command, lose_logs(work, request))]
         case ControlledShutdown():
             _begin_shutdown(work, command, request)
-        case CreatePartitions():
-            _create_partitions(work, command, request, bill)
         case ChangeConfigs():
             work.add(ApplyConfigs(command, request))
             if unknown := strangers(work.image, request):
@@ -95,14 +101,14 @@ def take_command(work: PendingWork, command: CommandId, given: Command, now_ms: 
             return [ReadEntities("a command is about users or quotas, which other tools change as well")]
         case DescribeSchemas() | ListReassignments() | DescribeAcls():
             return [Answer(command, _described(work.image, request))]
+        case AlterSchema():
+            return _alter_schema(work, command, request)
         case ElectLeaders():
             _elect_leaders(work, command, request)
         case AlterReassignments():
             work.add(Reassign(command, request.moves))
-        case CreateTopics():
-            _create_topics(work, command, request, bill)
-        case DeleteTopics():
-            _delete_topics(work, command, request, bill)
+        case CreateTopics() | DeleteTopics() | CreatePartitions():
+            _make_or_delete(work, command, request, bill)
         case _:
             assert_never(request)
     return []
@@ -130,6 +136,16 @@ def _described(image: ClusterImage, question: DescribeSchemas | ListReassignment
             return describe_acls(image, question)
 
 
+def _alter_schema(work: PendingWork, command: CommandId, request: AlterSchema) -> list[Action]:
+    planned = plan_schema(work.image, command, request)
+    if isinstance(planned, AlteredSchema):
+        return [Answer(command, planned)]
+    work.waiting.schema_changes[command] = WaitingSchemaChange()
+    work.add(planned)
+    work.add(FinishSchemaChange(command))
+    return []
+
+
 def rebalance(work: PendingWork) -> None:
     """Move leaders back to the replicas that are preferred, where too many are elsewhere."""
     partitions = find_imbalanced(work.image)
@@ -152,6 +168,18 @@ def _elect_leaders(work: PendingWork, command: CommandId, request: ElectLeaders)
         command, request.unclean, partitions, keeps_quiet=is_all, without_store=request.without_store
     )
     work.add(step)
+
+
+def _make_or_delete(
+    work: PendingWork, command: CommandId, request: CreateTopics | DeleteTopics | CreatePartitions, bill: Bill
+) -> None:
+    match request:
+        case CreateTopics():
+            _create_topics(work, command, request, bill)
+        case DeleteTopics():
+            _delete_topics(work, command, request, bill)
+        case CreatePartitions():
+            _create_partitions(work, command, request, bill)
 
 
 Plan = Callable[[], tuple[Step, TopicResult]]

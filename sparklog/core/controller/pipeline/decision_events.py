@@ -11,6 +11,7 @@ from sparklog.core.controller.state.image import (
     ClusterImage,
     DeletionStarted,
     PartitionChanged,
+    SchemaChanged,
     TopicConfigsChanged,
     TopicCreated,
     TopicDeleted,
@@ -172,6 +173,8 @@ def _of_topics(decision: Decision) -> list[ClusterEvent]:
                 events.append(_of_topic(name, f"is created with {count} and replication factor {replicas}"))
             case AssignmentsChanged(name, node) if isinstance(decision.step, AddPartitions):
                 events.append(_of_topic(name, f"has {count_of(len(node.assignments), 'partition')} now"))
+            case SchemaChanged(name, node):
+                events.append(_of_topic(name, f"has version {node.schema_version} of its columns"))
             case TopicConfigsChanged(name):
                 events.append(_of_topic(name, "has other settings"))
             case DeletionStarted(name):

@@ -23,6 +23,7 @@ from sparklog.core.controller.steps import (
     Elect,
     FailBrokers,
     FinishCreation,
+    FinishSchemaChange,
     StartBrokers,
     Step,
 )
@@ -92,14 +93,16 @@ class PendingWork:
     def must_hold_pushes(self, decision: Decision) -> bool:
         """Whether messages must wait until ``decision`` is written.
 
-        A creation sends one message about all its topics to each broker, and waits for the answers to those.
+        A creation sends one message about all its topics to each broker, and waits for the answers to those;
+        so does a change of columns.
 
         A broker that is sent everything must not be sent what an election is about to change. If it restarted
         without the records that it had as leader, it would lead its old epoch again, and its followers would
         cut their logs.
         """
         is_creating = any(
-            isinstance(step, CreateTopic | AddPartitions | FinishCreation) for step in self.steps
+            isinstance(step, CreateTopic | AddPartitions | FinishCreation | FinishSchemaChange)
+            for step in self.steps
         )
         return is_creating or (bool(self.pushes.starting) and isinstance(decision.step, Elect))
 

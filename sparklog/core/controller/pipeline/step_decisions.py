@@ -31,6 +31,7 @@ from sparklog.core.controller.steps import (
     ApplyQuotas,
     ApplyUsers,
     ChangeIsrs,
+    ChangeSchema,
     CreateTopic,
     Decision,
     DescribeEntities,
@@ -38,6 +39,7 @@ from sparklog.core.controller.steps import (
     FailBrokers,
     FinishCreation,
     FinishDeletion,
+    FinishSchemaChange,
     FinishShutdown,
     MoveLeaders,
     NoteBrokers,
@@ -50,6 +52,7 @@ from sparklog.core.controller.steps import (
 )
 from sparklog.core.controller.topics.config_changes import decide_configs
 from sparklog.core.controller.topics.partition_increase import decide_increase
+from sparklog.core.controller.topics.schema_changes import decide_schema
 from sparklog.core.controller.topics.topic_creation import decide_topic
 from sparklog.core.controller.topics.topic_deletion import decide_deletion, decide_purge
 from sparklog.core.controller.users.user_changes import decide_users
@@ -93,18 +96,16 @@ def _decide(work: PendingWork, step: Step, now_ms: int) -> list[Action] | Decisi
             return remove_registration(work, step)
         case FinishShutdown():
             return finish_shutdown(work, step)
-        case CreateTopic() | AddPartitions():
-            return _create(work, step)
+        case CreateTopic() | AddPartitions() | ChangeSchema():
+            return _change_topic(work, step)
         case ChangeIsrs() | AllocateIds() | ApplyConfigs() | ApplyAcls() | MoveLeaders() | Reassign():
             return _decide_command(work, step)
         case ApplyQuotas() | ApplyUsers() | DescribeEntities():
             return _decide_entities(work, step)
-        case FinishCreation():
-            return _finish_creation(work, step, now_ms)
+        case FinishCreation() | FinishSchemaChange() | FinishDeletion():
+            return _finish(work, step, now_ms)
         case StartDeletion():
             return decide_deletion(work.image, step) or []
-        case FinishDeletion():
-            return _finish_deletion(work, step)
         case PurgeTopic():
             return decide_purge(work.image, step) or []
         case Elect():
@@ -153,7 +154,12 @@ def _answer_or_write(command: CommandId | None, verdict: Decision | Result) -> l
     return [] if command is None else [Answer(command, verdict)]
 
 
-def _create(work: PendingWork, step: CreateTopic | AddPartitions) -> list[Action] | Decision:
+def _change_topic(
+    work: PendingWork, step: CreateTopic | AddPartitions | ChangeSchema
+) -> list[Action] | Decision:
+    """A write, or a result that waits for the command's other topics."""
+    if isinstance(step, ChangeSchema):
+        return _change_schema(work, step)
     if isinstance(step, CreateTopic):
         verdict = decide_topic(work.image, step)
     else:
@@ -162,6 +168,35 @@ def _create(work: PendingWork, step: CreateTopic | AddPartitions) -> list[Action
         return verdict
     work.waiting.creations[step.command].results.append(verdict)
     return []
+
+
+def _change_schema(work: PendingWork, step: ChangeSchema) -> list[Action] | Decision:
+    verdict = decide_schema(work.image, step)
+    if isinstance(verdict, Decision):
+        return verdict
+    work.waiting.schema_changes[step.command].result = verdict
+    return []
+
+
+def _finish(
+    work: PendingWork, step: FinishCreation | FinishSchemaChange | FinishDeletion, now_ms: int
+) -> list[Action]:
+    match step:
+        case FinishCreation():
+            return _finish_creation(work, step, now_ms)
+        case FinishSchemaChange(command):
+            return _finish_schema_change(work, command, now_ms)
+        case FinishDeletion():
+            return _finish_deletion(work, step)
+
+
+def _finish_schema_change(work: PendingWork, command: CommandId, now_ms: int) -> list[Action]:
+    change = work.waiting.schema_changes[command]
+    change.patience_ms = now_ms + METADATA_PATIENCE_MS
+    work.waiting.written[command] = change
+    sends = work.flush()
+    change.await_answers(sends, ())
+    return [*sends, WakeAt(change.patience_ms)]
 
 
 def _finish_creation(work: PendingWork, step: FinishCreation, now_ms: int) -> list[Action]:

@@ -2,6 +2,7 @@
 
 from sparklog.core.controller.actions import Action, Answer
 from sparklog.core.controller.commands.controller_command import CommandId, Result
+from sparklog.core.controller.commands.topic_commands import AlteredSchema
 from sparklog.core.controller.pipeline.decision_events import events_of
 from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.state.image import (
@@ -9,6 +10,7 @@ from sparklog.core.controller.state.image import (
     Change,
     DeletionStarted,
     PartitionChanged,
+    SchemaChanged,
     TopicConfigsChanged,
     follows,
 )
@@ -20,6 +22,7 @@ from sparklog.core.controller.steps import (
     ApplyQuotas,
     ApplyUsers,
     ChangeIsrs,
+    ChangeSchema,
     CreateTopic,
     Decision,
     FailBrokers,
@@ -58,6 +61,9 @@ def _follow(work: PendingWork, decision: Decision) -> list[Action]:
             return [_answer(command, decision.result)]
         case ApplyQuotas(command) | ApplyUsers(command):
             return [_answer(command, decision.result)]
+        case ChangeSchema(command):
+            assert isinstance(decision.result, AlteredSchema), decision.result
+            work.waiting.schema_changes[command].result = decision.result
         case CreateTopic(command, topic, node):
             work.waiting.creations[command].results.append(created(topic, node))
             work.check(work.image.topics[topic.name].topic_partitions())
@@ -87,6 +93,9 @@ def _replay(work: PendingWork, change: Change) -> None:
             _note_partition(work, change)
         case TopicConfigsChanged(topic):
             _note_settings(work, topic)
+        case SchemaChanged(topic):
+            for partition in work.image.topics[topic].topic_partitions():
+                work.pushes.partition_changed(partition, roles=True, is_new=False)
         case BrokerConfigsChanged():
             work.pushes.brokers_changed = True
         case DeletionStarted(topic):

@@ -136,6 +136,15 @@ class AssignmentsChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class SchemaChanged:
+    """The topic has another version of its columns; ``schema`` is the encoded ``SchemaDocument``."""
+
+    topic: str
+    node: TopicNode
+    schema: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class TopicConfigsChanged:
     topic: str
     configs: Mapping[str, str]
@@ -200,6 +209,7 @@ Change = (
     PartitionChanged
     | TopicCreated
     | AssignmentsChanged
+    | SchemaChanged
     | TopicConfigsChanged
     | BrokerConfigsChanged
     | QuotasChanged
@@ -383,6 +393,9 @@ class ClusterImage:
                 self._add_topic(name, node, configs, [None] * len(node.assignments), schema)
             case AssignmentsChanged(name, node):
                 self._set_node(self.topics[name], node)
+            case SchemaChanged(name, node, schema):
+                self._set_node(self.topics[name], node)
+                self.topics[name].schema = schema
             case TopicConfigsChanged(name, configs):
                 self.topics[name].configs = dict(configs)
                 self.topics[name].rules = self.rules(configs)

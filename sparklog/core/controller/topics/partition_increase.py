@@ -106,11 +106,12 @@ def increased(image: ClusterImage, name: str) -> TopicResult:
 
 def decide_increase(image: ClusterImage, step: AddPartitions) -> Decision | TopicResult:
     """What to write, or the answer if there is nothing to write."""
-    name, node = step.topic, step.node
+    name = step.topic
     topic = image.topics.get(name)
-    if topic is None or image.is_deleting(name) or topic.id != node.id:
+    if topic is None or image.is_deleting(name) or topic.id != step.node.id:
         message = f"The topic '{name}' was deleted meanwhile."
         return TopicResult(name, ErrorCode.unknown_topic_or_partition, message)
+    node = replace(topic.node, assignments=step.node.assignments)  # its columns may have changed since
     if topic.node == node:
         return increased(image, name)  # an earlier try succeeded unseen
     existing = len(topic.node.assignments)

@@ -61,7 +61,7 @@ def test_fewer_partitions_are_refused_and_the_settings_stay_too(administer, clus
 @pytest.mark.parametrize(
     ("options", "status", "words"),
     [
-        ("events", WRONG_USAGE, "nothing to change; give --partitions N, --config NAME=VALUE or"),
+        ("events", WRONG_USAGE, "NAME=VALUE, --delete-config NAME or a change of columns"),
         ("events --partitions 0", WRONG_USAGE, "'0' is not a whole number from 1 on"),
         ("events --config retenton.ms=1", WRONG_USAGE, "did you mean retention.ms?"),
         ("events --config retention.ms=x", WRONG_USAGE, "must be a whole number"),
