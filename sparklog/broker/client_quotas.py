@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sparklog.core.apis.api import Quota
+from sparklog.core.client_quotas.connection_rates import UNLIMITED_RATE
 from sparklog.core.client_quotas.quota_book import QuotaBook
 from sparklog.core.client_quotas.quota_keys import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
 from sparklog.core.client_quotas.sampled_rate import Windows
@@ -47,6 +48,7 @@ class ClientQuotas:
         self.is_timed = False
         """Whether their time is."""
         self.book: Final = QuotaBook()
+        self.windows: Final = windows
         self.thread_time: Final = thread_time
         self._clock = clock
         self.guard: Final = guard
@@ -74,6 +76,14 @@ class ClientQuotas:
     def _note_kinds(self) -> None:
         self.is_timed = bool(self.book.of_clients[REQUEST_PERCENTAGE])
         self.is_active = any(usage.table for usage in self._usages.values())
+
+    def address_rate(self, address: str) -> float:
+        """How many connections a second ``address`` may open."""
+        rates = self.book.of_addresses
+        if not rates:
+            return UNLIMITED_RATE
+        with self.guard:
+            return rates.get(address, rates.get(None, UNLIMITED_RATE))
 
     # What meters call
 

@@ -26,6 +26,10 @@ class ConfigError(SparklogError):
     """A setting that cannot work; the message names it, its value and the remedy."""
 
 
+class UnsafeStartError(ConfigError):
+    """A start that is refused for safety: a certificate, a secret or a right is missing or wrong."""
+
+
 class WireError(SparklogError):
     """Bytes from the network that are not a message; their connection is closed."""
 

@@ -8,11 +8,12 @@ store says which certificates this process accepts.
 The code of TLS is imported where a listener speaks it, and nowhere else.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sparklog.core.security.requester import ANONYMOUS
-from sparklog.model.errors import ConfigError
+from sparklog.model.errors import ConfigError, UnsafeStartError
 from sparklog.model.metric import Metric
 from sparklog.model.ports import Timer
 from sparklog.model.settings.config import BrokerConfig
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
     from sparklog.network.tls.from_settings import DialledTls, ListenerTls
 
 ReadMetrics = Callable[[], list[Metric]]
+
+
+@contextmanager
+def refused_for_safety() -> Iterator[None]:
+    """What is wrong with certificates and secrets is raised as UnsafeStartError."""
+    try:
+        yield
+    except ConfigError as error:
+        raise UnsafeStartError(str(error)) from error
 
 
 def tls_of_listener(config: BrokerConfig, listener: str) -> "ListenerTls | None":

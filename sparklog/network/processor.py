@@ -51,14 +51,14 @@ class Processor:
         requests: RequestQueue,
         idle_ms: int,
         clock: Clock,
-        on_closed: Callable[[str], None],
+        on_closed: Callable[[str, str], None],
         on_refused: Callable[[str, str, str], None],
         work: Callable[[Exchange], None],
         works_in_place: WorksInPlace = never_in_place,
         budget: FrameBudget | None = None,
     ) -> None:
-        """``on_closed`` is called with the address of each connection that has ended, ``on_refused`` with the
-        address, the listener and the reason of a failed login. ``work``: what a handler would do.
+        """``on_closed`` gets address and listener of each connection that has ended, ``on_refused`` these and
+        the reason of a failed login. ``work``: what a handler would do.
         """
         self._number = number
         self._requests = requests
@@ -420,7 +420,7 @@ class Processor:
             return
         self._watch(channel, NOTHING_WATCHED)
         channel.on_processor_close()
-        self._on_closed(channel.client_host)
+        self._on_closed(channel.client_host, channel.listener)
 
     def _close_everything(self) -> None:
         self._is_ended = True
@@ -439,4 +439,4 @@ class Processor:
             except IndexError:
                 return
             channel.on_processor_close()
-            self._on_closed(channel.client_host)
+            self._on_closed(channel.client_host, channel.listener)

@@ -26,6 +26,8 @@ from itertools import count
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final, Self
 
+from sparklog.core.client_quotas.connection_rates import UNLIMITED_RATE
+from sparklog.core.client_quotas.sampled_rate import Windows
 from sparklog.core.security.requester import ANONYMOUS
 from sparklog.model.time import Clock, MonotonicMs
 from sparklog.network.accepting.connection_count import ConnectionCount, ConnectionLimits, Stage
@@ -70,6 +72,8 @@ class Reactor:
         frame_bytes_max: int = FRAME_BYTES_MAX_DEFAULT,
         frames_bytes_max: int | None = None,
         connection_limits: Callable[[], ConnectionLimits] = ConnectionLimits,
+        address_rate: Callable[[str], float] = lambda address: UNLIMITED_RATE,
+        rate_windows: Windows | None = None,
         idle_ms: int = IDLE_MS_DEFAULT,
         login_ms: int = LOGIN_MS_DEFAULT,
         begins_beside: BeginsBeside = never_beside,
@@ -79,7 +83,8 @@ class Reactor:
         name: str = "reactor",
     ) -> None:
         """``frame_bytes_max``: of one request. ``frames_bytes_max``: of all that are read and not handled.
-        ``connection_limits``: called for every new connection. ``idle_ms``: negative for no limit.
+        ``connection_limits``: called for every new connection. ``address_rate``: connections a second that
+        an address may open, measured over ``rate_windows``. ``idle_ms``: negative for no limit.
         ``login_ms``: how long a client may take until it is in: the handshake of TLS and its login.
         ``begins_beside``: see ``reply_order``. ``works_in_place``: see ``in_place``.
         """
@@ -110,7 +115,8 @@ class Reactor:
             for number in range(handlers)
         ]
         self._connection_ids = count(1)
-        self._connections = ConnectionCount(connection_limits, self._clock)
+        self._connections = ConnectionCount(connection_limits, self._clock, address_rate, rate_windows)
+        self._connections.on_slot = self._wake_acceptors
         self._lifecycle = threading.Lock()
         self._state = "new"
         self._is_down = threading.Event()
@@ -251,9 +257,7 @@ class Reactor:
 
     def _new_acceptor(self, listener: Listener, sock: socket.socket) -> Acceptor:
         def welcome(accepted: socket.socket, client_host: str) -> None:
-            if not self._connections.enter(client_host):
-                accepted.close()
-            elif self._handshakes is not None and listener.tls is not None:
+            if self._handshakes is not None and listener.tls is not None:
                 self._handshakes.adopt(accepted, client_host, listener)
             else:
                 due_ms = MonotonicMs(self._clock.monotonic_ms() + self._login_ms)
@@ -265,7 +269,12 @@ class Reactor:
             name=f"{self._name}-acceptor-{listener.name}",
             welcome=welcome,
             upkeep=self._connections.report_refusals,
+            turns=self._connections,
         )
+
+    def _wake_acceptors(self) -> None:
+        for acceptor in self._acceptors:
+            acceptor.wake()
 
     def _new_handshakes(self) -> "Handshakes":
         # OpenSSL is imported by servers that use TLS alone.

@@ -254,7 +254,8 @@ OF_REFERENCE = f"{JAAS}=${{file:/etc/sparklog/secrets.properties:users}}"
         ("passwords of clients that everybody sees", [LISTENERS, LITERAL], ADVISED_TLS),
         ("users of a listener that there is not", [OF_REFERENCE], ""),
         ("nodes of ZooKeeper that are closed to others", ["zookeeper.set.acl=true"], ""),
-        ("a rate of new connections", ["max.connection.creation.rate=20"], ""),
+        ("a limit of a listener that there is not", ["listener.name.outside.max.connections=20"], ""),
+        ("a rate of connections that is none", ["max.connection.creation.rate=-1"], ""),
     ],
 )  # fmt: skip
 def test_a_setting_that_cannot_be_kept(

@@ -341,16 +341,28 @@ def test_a_peer_that_does_not_read_its_reply_is_closed_as_idle(start_reactor, co
     until(lambda: reactor.connections == 0)
 
 
-def test_connections_above_the_limit_are_refused_until_others_end(start_reactor, connect, caplog):
+def test_connections_above_the_limit_wait_until_others_end(start_reactor, connect, caplog):
     reactor = start_reactor(connection_limits=lambda: ConnectionLimits(total=3))
     clients = [connect(reactor) for _ in range(3)]
     assert all(client.call(b"x") == b"x" for client in clients)
-    assert connect(reactor).is_closed_by_peer()
-    assert connect(reactor).is_closed_by_peer()
+    waiting = [connect(reactor) for _ in range(2)]
+    for client in waiting:
+        client.send(b"y")
+    assert not waiting[0].has_answer_within(0.2)
     assert caplog.text.count("raise max.connections") == 1
-    clients.pop().close()
-    until(lambda: reactor.connections == 2)
+    for client in waiting:
+        clients.pop().close()
+        assert client.read_frame() == b"y"
+    assert reactor.connections == 3
+
+
+def test_a_reactor_stops_while_connections_wait(start_reactor, connect):
+    reactor = start_reactor(connection_limits=lambda: ConnectionLimits(total=1, rate=1))
     assert connect(reactor).call(b"x") == b"x"
+    waiting = connect(reactor)
+    until(lambda: reactor._connections._is_awaited)
+    reactor.stop()
+    assert waiting.is_closed_by_peer()
 
 
 # Back-pressure and throttling

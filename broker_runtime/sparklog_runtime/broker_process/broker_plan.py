@@ -110,14 +110,15 @@ class BrokerPlan:
 
 
 def control_tls(plan: BrokerPlan) -> "TlsClient | None":
-    """How to dial the supervisor; ConfigError if this host lacks what TLS needs."""
+    """How to dial the supervisor; UnsafeStartError if this host lacks what TLS needs."""
     if not plan.has_control_tls:
         return None
     # Heavy, and the driver has no use for it.
     from sparklog.model.settings.config import BrokerConfig
-    from sparklog.network.listener_tls import inter_broker_client
+    from sparklog.network.listener_tls import inter_broker_client, refused_for_safety
 
-    return inter_broker_client(BrokerConfig.parse(plan.settings))
+    with refused_for_safety():
+        return inter_broker_client(BrokerConfig.parse(plan.settings))
 
 
 def make_real_broker(

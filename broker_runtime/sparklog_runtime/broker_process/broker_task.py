@@ -35,7 +35,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
 
-from sparklog.model.errors import ConfigError, LogDirectoryError, SparklogError
+from sparklog.model.errors import ConfigError, LogDirectoryError, SparklogError, UnsafeStartError
 from sparklog.model.zookeeper import ZooKeeperError
 from sparklog.network.dialing.peer_refused import PeerRefused
 from sparklog_runtime.broker_process.broker_plan import (
@@ -259,6 +259,7 @@ class _BrokerProcess:
                 "slot": self._plan.slot,
                 "reason": text[:2_000],
                 "fatal": fatal,
+                "unsafe": isinstance(error, UnsafeStartError),
                 "zookeeper_is_away": isinstance(error, ZooKeeperError),
             }
         )

@@ -9,7 +9,8 @@ after that, by their ``type``:
                   with broker_id
       recovering  text: how far the recovery of its logs is, for people
       registered  epoch, host, port, listeners: host:port by name, log_dirs, metrics_port or null: it serves
-      failed      reason, fatal: it could not start; fatal when trying again cannot help
+      failed      reason, fatal: it could not start; fatal when trying again cannot help,
+                  and unsafe when it is refused for safety
       bye         clean: it has stopped on purpose
     supervisor to broker
       welcome     broker_id, ports by listener: who the broker is

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from sparklog.model.errors import ConfigError, SparklogError
+from sparklog.model.errors import ConfigError, SparklogError, UnsafeStartError
 from sparklog_runtime.executors.environment import NOTHING
 
 _ERROR_LINE: Final = re.compile(r"^(?:Caused by: )?([\w.]*(?:Error|Exception|Exit): .+)$", re.MULTILINE)
@@ -19,7 +19,7 @@ _PYTHON_MISMATCH: Final = re.compile(
 )
 _NO_PYTHON: Final = re.compile(r'Cannot run program "([^"]+)"')
 _NO_SPARKLOG: Final = re.compile(r"No module named '(?:sparklog|sparklog_runtime)\b")
-_CONFIG_ERROR: Final = f"{ConfigError.__module__}.{ConfigError.__name__}: "
+_KINDS: Final = {f"{one.__module__}.{one.__name__}: ": one for one in (ConfigError, UnsafeStartError)}
 _WORDS_MAX: Final = 500
 
 
@@ -53,8 +53,10 @@ def job_failure(text: str) -> SparklogError:
     if _NO_SPARKLOG.search(text):
         return _no_sparklog(host, "the executors' Python")
     cause = cause_in(text)
-    kind = ConfigError if cause.startswith(_CONFIG_ERROR) else SparklogError
-    cause = cause.removeprefix(_CONFIG_ERROR)
+    kind: type[SparklogError] = SparklogError
+    for prefix, one in _KINDS.items():
+        if cause.startswith(prefix):
+            kind, cause = one, cause.removeprefix(prefix)
     return kind(f"{cause} (host {host})" if found else cause)
 
 

@@ -11,7 +11,8 @@ from sparklog.core.security.login.plain import PLAIN
 from sparklog.model.cluster_facts import SecurityProtocol, host_port
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.config import BrokerConfig
-from sparklog.model.settings.tls_settings import listener_prefix, tls_settings_of_listener
+from sparklog.model.settings.kafka_names import listener_prefix
+from sparklog.model.settings.tls_settings import tls_settings_of_listener
 from sparklog.model.settings.web_rows import (
     PAGE,
     WEB_ALLOWED_HOSTS,

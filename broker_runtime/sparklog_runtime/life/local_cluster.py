@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from sparklog.model.cluster_facts import host_port
-from sparklog.model.errors import ConfigError, SparklogError
+from sparklog.model.errors import ConfigError
 from sparklog.model.listeners import LISTENERS
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.settings.coordinator_settings import of_a_start
@@ -432,7 +432,7 @@ class LocalCluster:
                 return True
             failure = supervisor.failed()
             if failure is not None:
-                raise SparklogError(f"a broker cannot start: {failure} (see {self.layout.logs})")
+                raise type(failure)(f"a broker cannot start: {failure} (see {self.layout.logs})")
             return False
 
         self._patience.wait(

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from sparklog.core.controller.state.applications import HostedBroker
-from sparklog.model.errors import ConfigError, SparklogError
+from sparklog.model.errors import ConfigError, SparklogError, UnsafeStartError
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
 from sparklog_runtime.broker_process.control_channel import (
@@ -115,6 +115,8 @@ class _Slot:
     """Since when its broker is away; None while it serves."""
     failure: str = ""
     fatal: bool = False
+    is_unsafe: bool = False
+    """Whether its start is refused for safety."""
     zookeeper_is_away: bool = False
     """Whether that is the failure of this start."""
     threads: list[threading.Thread] = field(default_factory=list)
@@ -223,8 +225,10 @@ class Supervisor:
         """Open connections of broker processes that have said hello."""
         return self._listener.connections()
 
-    def failed(self) -> str | None:
-        """Why a broker cannot start, once trying again has no prospect."""
+    def failed(self) -> SparklogError | None:
+        """Why a broker cannot start, once trying again has no prospect; UnsafeStartError if it is refused for
+        safety.
+        """
         with self._changed:
             return self._failure()
 
@@ -256,10 +260,10 @@ class Supervisor:
     def _is_complete(self) -> bool:
         return all(slot.process is not None and slot.process.is_registered for slot in self._slots.values())
 
-    def _failure(self) -> str | None:
+    def _failure(self) -> SparklogError | None:
         for slot in self._slots.values():
             if slot.failure and (slot.fatal or slot.starts.barren >= START_TRIES_MAX):
-                return slot.failure
+                return (UnsafeStartError if slot.is_unsafe else SparklogError)(slot.failure)
         return None
 
     def _wait_ended(self, slots: Sequence[_Slot], deadline: float) -> bool:
@@ -297,16 +301,17 @@ class Supervisor:
             slot.registered_at = None
             slot.zookeeper_is_away = False
             slot.farewell = ""
-        error, is_fatal = "", False
+        error, is_fatal, is_unsafe = "", False, False
         try:
             launcher.run(slot.plan)
         except Exception as caught:  # noqa: BLE001 (Spark reports the death of a broker as its own errors)
             error, is_fatal = _first_line(caught), isinstance(caught, ConfigError)
+            is_unsafe = isinstance(caught, UnsafeStartError)
         with self._changed:
             slot.job_runs = False
             served_s = None if slot.registered_at is None else time.monotonic() - slot.registered_at
             if error and slot.registered_at is None and not slot.failure:
-                slot.failure, slot.fatal = error, is_fatal
+                slot.failure, slot.fatal, slot.is_unsafe = error, is_fatal, is_unsafe
             reason = slot.farewell or slot.failure or error
             crash_loop = slot.starts.ended(served_s, reason, counts=not slot.zookeeper_is_away)
             self._changed.notify_all()
@@ -427,6 +432,7 @@ class Supervisor:
         with self._changed:
             slot.failure = slot.farewell = reason
             slot.fatal = message.get("fatal") is True
+            slot.is_unsafe = message.get("unsafe") is True
             slot.zookeeper_is_away = message.get("zookeeper_is_away") is True
             is_new, slot.shown_reason = reason != slot.shown_reason, reason
             self._changed.notify_all()

@@ -14,11 +14,12 @@ from typing import Final
 from sparklog.broker.current_settings import CurrentSettings
 from sparklog.model.ports import Executor
 from sparklog.model.settings.config import BrokerConfig
-from sparklog.network.accepting.connection_count import ConnectionLimits
+from sparklog.network.accepting.connection_count import UNLIMITED, ConnectionLimits, ListenerLimits
 
 logger: Final = logging.getLogger(__name__)
 
 OVERRIDES: Final = "max.connections.per.ip.overrides"
+CREATION_RATE: Final = "max.connection.creation.rate"
 
 
 class ConfiguredLimits:
@@ -30,15 +31,24 @@ class ConfiguredLimits:
         self._executor = executor
         self._overrides = settings.now.get_list(OVERRIDES)
         self._of_address: Mapping[str, int] = limits_by_address(self._overrides)
+        listeners = settings.at_start.listeners
+        self._protected = listeners.inter_broker if len(listeners.bound) > 1 else None
+        self._of_listener = limits_by_listener(settings.now)
         settings.on_change(self._on_change)
 
     def __call__(self) -> ConnectionLimits:
         config = self._settings.now
         return ConnectionLimits(
-            config.get_int("max.connections"), config.get_int("max.connections.per.ip"), self._of_address
+            config.get_int("max.connections"),
+            config.get_int("max.connections.per.ip"),
+            self._of_address,
+            config.get_int(CREATION_RATE),
+            self._of_listener,
+            self._protected,
         )
 
     def _on_change(self, config: BrokerConfig) -> None:
+        self._of_listener = limits_by_listener(config)
         overrides = config.get_list(OVERRIDES)
         if overrides != self._overrides:
             self._overrides = overrides
@@ -48,6 +58,17 @@ class ConfiguredLimits:
         of_address = limits_by_address(overrides)
         if self._overrides is overrides:  # no later change has overtaken it
             self._of_address = of_address
+
+
+def limits_by_listener(config: BrokerConfig) -> dict[str, ListenerLimits]:
+    """The limits of those listeners that have some of their own."""
+    found = {}
+    for listener in config.listeners.bound:
+        limits = (config.limit_of(listener, name) for name in ("max.connections", CREATION_RATE))
+        connections, rate = (UNLIMITED if limit is None else limit for limit in limits)
+        if (connections, rate) != (UNLIMITED, UNLIMITED):
+            found[listener] = ListenerLimits(connections, rate)
+    return found
 
 
 def limits_by_address(overrides: tuple[str, ...]) -> dict[str, int]:

@@ -51,6 +51,7 @@ from sparklog.network.listener_tls import (
     cluster_logins,
     inter_broker_connector,
     own_principal,
+    refused_for_safety,
     tls_of_listeners,
     watch_expiry,
 )
@@ -76,13 +77,17 @@ class ProcessPorts:
     """``LifePorts`` of one broker."""
 
     def __init__(self, options: BrokerOptions) -> None:
-        """ConfigError if a certificate is one that clients or other brokers would refuse."""
+        """UnsafeStartError if a certificate is one that clients or other brokers would refuse, or a secret is
+        missing.
+        """
         config, name = options.config, f"broker-{options.broker_id}"
         self._clock = SystemClock()
         hosts = advertised_hosts(config, options.advertised_host or options.host)
-        check_certificates(config, hosts, self._clock.wall_ms())
-        self._tls = tls_of_listeners(config)
-        self.logins = cluster_logins(config, config.listeners.bound)
+        with refused_for_safety():
+            check_certificates(config, hosts, self._clock.wall_ms())
+            self._tls = tls_of_listeners(config)
+            self.logins = cluster_logins(config, config.listeners.bound)
+            connector = inter_broker_connector(config)
         self.zookeeper = (options.new_zookeeper or KazooZooKeeper)(
             options.zookeeper, config.get_int("zookeeper.session.timeout.ms")
         )
@@ -105,7 +110,6 @@ class ProcessPorts:
         self._identity: dict[str, str] = {}
         self._loops = LoopThreads(self.ask)
         self._lanes = Lanes(config.get_int("num.replica.fetchers"))
-        connector = inter_broker_connector(config)
         self._connections = [
             PeerConnections(client_id=name, connector=connector) for _ in range(self._lanes.count)
         ]
@@ -239,6 +243,8 @@ class ProcessPorts:
             frame_bytes_max=config.get_int("socket.request.max.bytes"),
             frames_bytes_max=frames_bytes_max if frames_bytes_max > 0 else None,
             connection_limits=ConfiguredLimits(body.context.settings, self._waiting_room),
+            address_rate=body.context.quotas.address_rate,
+            rate_windows=body.context.quotas.windows,
             idle_ms=config.get_int("connections.max.idle.ms"),
             login_ms=config.get_int("connections.login.timeout.ms"),
             begins_beside=begins_beside,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 
 from sparklog.core.client_quotas.quota_keys import CONNECTION_CREATION_RATE, OF_CLIENTS, quotas_in
 from sparklog.core.client_quotas.quota_table import QuotaTable
@@ -33,7 +34,7 @@ class QuotaBook:
             if key in self.of_clients:
                 self.of_clients[key].put(entity, now.get(key))
             elif key == CONNECTION_CREATION_RATE:
-                address = entity.by_type.get(IP)
+                address = _canonical(entity.by_type.get(IP))
                 if key in now:
                     self.of_addresses[address] = now[key]
                 else:
@@ -45,3 +46,11 @@ class QuotaBook:
             self.put(path, {})
         for path, configs in nodes.items():
             self.put(path, configs)
+
+
+def _canonical(address: str | None) -> str | None:
+    """An address of IPv6 may be written in several ways; connections have it in one."""
+    try:
+        return None if address is None else str(ip_address(address))
+    except ValueError:
+        return address

@@ -6,7 +6,7 @@ safety (``promises``). A name that neither has is refused, with the most similar
 
 import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +16,7 @@ from sparklog.model.settings.access_settings import check_access
 from sparklog.model.settings.kafka_names import (
     KAFKA_BROKER_PROPERTIES,
     KAFKA_TOPIC_PROPERTIES,
+    listener_prefix,
     without_listener,
 )
 from sparklog.model.settings.login_rows import is_login_setting
@@ -95,6 +96,9 @@ def _check(
     return Checked(values, tuple(warnings), ignored)
 
 
+LIMITS_OF_LISTENERS: Final = frozenset({"max.connections", "max.connection.creation.rate"})
+"""Settings that a listener may have for itself, beside the broker's."""
+
 _RETENTION_NAMES: Final = frozenset(names_described_with("log.retention.ms"))
 
 
@@ -117,7 +121,18 @@ def check_broker_settings(given: Mapping[str, str]) -> Checked:
 
 def _is_of_one_listener(name: str) -> bool:
     """Whether ``name`` is a setting that each listener may have for itself."""
-    return is_tls_setting(name) or is_login_setting(name)
+    return is_tls_setting(name) or is_login_setting(name) or without_listener(name) in LIMITS_OF_LISTENERS
+
+
+def _check_limits(names: Iterable[str], listeners: Listeners) -> None:
+    """ConfigError for a limit of a listener that there is not."""
+    prefixes = [listener_prefix(listener) for listener in listeners.bound]
+    for name in names:
+        base = without_listener(name)
+        if base in LIMITS_OF_LISTENERS and name not in (base, *(prefix + base for prefix in prefixes)):
+            raise ConfigError(
+                f"{name}: no listener has this prefix; there are {', '.join(prefixes)}; correct it"
+            )
 
 
 def _check_tls(given: Mapping[str, str], listeners: Listeners) -> tuple[str, ...]:
@@ -147,10 +162,13 @@ def check_dynamic_settings(stored: Mapping[str, str]) -> Checked:
     values: dict[str, Value] = {}
     warnings: list[str] = []
     for name, text in stored.items():
-        if _is_of_one_listener(name) or (name in BROKER_SETTINGS and name not in DYNAMIC_BROKER_SETTINGS):
+        is_limit = without_listener(name) in LIMITS_OF_LISTENERS
+        if (_is_of_one_listener(name) and not is_limit) or (
+            name in BROKER_SETTINGS and name not in DYNAMIC_BROKER_SETTINGS
+        ):
             warnings.append(f"the dynamic setting {name} is ignored: it is read only at start")
             continue
-        if name not in BROKER_SETTINGS and not is_unkept_promise(name):
+        if name not in BROKER_SETTINGS and not is_limit and not is_unkept_promise(name):
             continue
         try:
             values.update(check_broker_settings({name: text}).values)
@@ -234,7 +252,9 @@ class BrokerConfig(TypedSettings):
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> "BrokerConfig":
         checked = check_broker_settings(given)
-        return cls(checked.values, checked.ignored)
+        config = cls(checked.values, checked.ignored)
+        _check_limits(checked.values, config.listeners)
+        return config
 
     def get(self, name: str) -> Value:
         if name in self._found:
@@ -250,6 +270,11 @@ class BrokerConfig(TypedSettings):
             if isinstance(value, int):
                 return other.convert(value)
         return BROKER_SETTINGS[name].default
+
+    def limit_of(self, listener: str, name: str) -> int | None:
+        """The limit ``name`` of one listener; None if it has none of its own."""
+        value = self.given.get(f"{listener_prefix(listener)}{name}")
+        return value if isinstance(value, int) else None
 
     @property
     def listeners(self) -> Listeners:

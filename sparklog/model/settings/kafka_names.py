@@ -270,6 +270,11 @@ KAFKA_DYNAMIC_PROPERTIES: Final = frozenset(
 _LISTENER_PREFIX: Final = "listener.name."
 
 
+def listener_prefix(listener: str) -> str:
+    """What stands before the settings of one listener."""
+    return f"{_LISTENER_PREFIX}{listener.lower()}."
+
+
 def without_listener(name: str) -> str:
     """The broker's property that ``listener.name.LISTENER.[MECHANISM.]PROPERTY`` sets for one listener.
 

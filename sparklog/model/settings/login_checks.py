@@ -11,7 +11,7 @@ from typing import Final
 from sparklog.model.errors import ConfigError
 from sparklog.model.listeners import Listeners
 from sparklog.model.settings.jaas import PLAIN_MODULE, JaasEntry, parse_jaas
-from sparklog.model.settings.kafka_names import without_listener
+from sparklog.model.settings.kafka_names import listener_prefix, without_listener
 from sparklog.model.settings.login_rows import JAAS_CONFIG, PLAIN_WITHOUT_TLS, is_login_setting
 from sparklog.model.settings.login_settings import (
     MECHANISMS,
@@ -20,7 +20,6 @@ from sparklog.model.settings.login_settings import (
     login_settings_of_listener,
 )
 from sparklog.model.settings.secrets import is_reference
-from sparklog.model.settings.tls_settings import listener_prefix
 
 PASSWORD_OPTION: Final = "password"
 USER_OPTION_PREFIX: Final = "user_"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sparklog.model.errors import ConfigError
+from sparklog.model.settings.kafka_names import listener_prefix
 from sparklog.model.settings.login_rows import (
     BROKERS_MECHANISM,
     ENABLED_MECHANISMS,
@@ -18,7 +19,6 @@ from sparklog.model.settings.login_rows import (
 )
 from sparklog.model.settings.secrets import Secret
 from sparklog.model.settings.setting import render
-from sparklog.model.settings.tls_settings import listener_prefix
 
 PLAIN: Final = "PLAIN"
 MECHANISMS: Final = (PLAIN, "SCRAM-SHA-256", "SCRAM-SHA-512")

@@ -82,12 +82,6 @@ _UNKEPT: Final = MappingProxyType(
     }
 )
 
-_UNKEPT_OF_ONE_LISTENER: Final = _unkept(
-    security_defaults.OF_ONE_LISTENER,
-    "sparklog limits the connections of a whole broker, not of one listener yet",
-    "leave it out, or set max.connections",
-)
-
 
 def is_unkept_promise(name: str) -> bool:
     """Whether ``name`` is a setting of security that has no effect yet, and so may only have its default."""
@@ -117,9 +111,7 @@ def refuse_changes_of_security(names: Iterable[str]) -> None:
 
 
 def _promise(name: str) -> _Unkept | None:
-    base = without_listener(name)
-    of_listener = None if base == name else _UNKEPT_OF_ONE_LISTENER.get(base)
-    return of_listener or _UNKEPT.get(base)
+    return _UNKEPT.get(without_listener(name))
 
 
 def _compared(value: str) -> str | float:

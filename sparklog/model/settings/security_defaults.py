@@ -116,12 +116,8 @@ STORED_PASSWORDS: Final = _defaults(
 LIMITS: Final = _defaults(
     """
         client.quota.callback.class=
-        max.connection.creation.rate=2147483647
     """
 )
-
-OF_ONE_LISTENER: Final = MappingProxyType({"max.connections": "2147483647"})
-"""Limits that are kept for the whole broker alone."""
 
 POLICIES: Final = _defaults(
     """

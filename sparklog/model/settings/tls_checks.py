@@ -9,13 +9,12 @@ from typing import Final
 
 from sparklog.model.errors import ConfigError
 from sparklog.model.listeners import Listeners
-from sparklog.model.settings.kafka_names import without_listener
+from sparklog.model.settings.kafka_names import listener_prefix, without_listener
 from sparklog.model.settings.secrets import is_reference
 from sparklog.model.settings.tls_rows import is_tls_setting
 from sparklog.model.settings.tls_settings import (
     ClientAuth,
     check_tls_settings,
-    listener_prefix,
     tls_settings_of_listener,
 )
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.cipher_suites import chosen_suites
+from sparklog.model.settings.kafka_names import listener_prefix
 from sparklog.model.settings.principal_rules import PrincipalRules
 from sparklog.model.settings.promises import refuse_unkept_promise
 from sparklog.model.settings.secrets import Secret
@@ -75,11 +76,6 @@ class TlsSettings:
     versions: tuple[str, ...] = TLS_VERSIONS
     cipher_suites: tuple[str, ...] = ()
     principal_rules: PrincipalRules = PrincipalRules()  # noqa: RUF009 (it is frozen)
-
-
-def listener_prefix(listener: str) -> str:
-    """What stands before the settings of one listener."""
-    return f"listener.name.{listener.lower()}."
 
 
 def tls_settings_of_listener(given: Mapping[str, str], listener: str) -> TlsSettings:

@@ -60,11 +60,11 @@ class Handshakes:
         clock: Clock,
         welcome: Callable[[TlsStream, str, Listener, str, MonotonicMs], None],
         on_refused: Callable[[str, str, str], None],
-        on_closed: Callable[[str], None],
+        on_closed: Callable[[str, str], None],
     ) -> None:
         """``welcome`` takes over a stream, with its client's address, listener and principal, and the time by
         which a login must be done. ``on_refused`` gets an address, the listener and the reason, ``on_closed``
-        the address of each connection that ends here.
+        address and listener of each connection that ends here.
         """
         self._handshake_ms = handshake_ms
         self._clock = clock
@@ -221,7 +221,7 @@ class Handshakes:
         self._leaving.pop(guest, None)
         self._watch(guest, 0)
         guest.sock.close()
-        self._on_closed(guest.client_host)
+        self._on_closed(guest.client_host, guest.listener.name)
 
     def _close_everything(self) -> None:
         self._has_ended = True

@@ -11,7 +11,7 @@ from sparklog.core.security.authorizer import Authorizer, authorizer_of
 from sparklog.core.security.denials import Denials
 from sparklog.core.security.requester import ANONYMOUS, Requester
 from sparklog.core.security.rules import CLUSTER_NAME
-from sparklog.model.errors import ConfigError
+from sparklog.model.errors import UnsafeStartError
 from sparklog.model.ports import Guard
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
@@ -66,12 +66,12 @@ class AccessControl:
         ):
             return
         if principal == ANONYMOUS:
-            raise ConfigError(
+            raise UnsafeStartError(
                 f"{what} is {ANONYMOUS} to other brokers, and may do nothing there: give the brokers' "
                 "listener a login, such as security.inter.broker.protocol=SSL with "
                 "ssl.client.auth=required, and name its principal in super.users"
             )
-        raise ConfigError(
+        raise UnsafeStartError(
             f"{what} is {principal} to other brokers, and lacks CLUSTER_ACTION there: set "
             f"super.users={';'.join(sorted({*self.authorizer.super_users, principal}))}"
         )

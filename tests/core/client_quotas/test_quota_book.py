@@ -36,6 +36,8 @@ def test_addresses_have_rates_of_their_own_or_that_of_any():
     assert book.of_addresses == {None: 5.0, "10.0.0.1": 0.0}
     book.put("/config/ips/10.0.0.1", {})
     assert book.of_addresses == {None: 5.0}
+    book.put("/config/ips/0:0:0:0:0:0:0:1", {"connection_creation_rate": "3"})
+    assert book.of_addresses == {None: 5.0, "::1": 3.0}
 
 
 def test_credentials_and_values_that_are_no_quotas_are_left_out():

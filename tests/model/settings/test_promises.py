@@ -41,12 +41,11 @@ OF_SECURITY = ("ssl.", "sasl.", "zookeeper.ssl.", "authorizer.", "delegation.tok
         ("zookeeper.set.acl", "true", "true", TRUST_ZOOKEEPER),
         ("zookeeper.ssl.client.enable", "true", "true", TRUST_ZOOKEEPER),
         ("password.encoder.secret", "hush", "[hidden]", "leave it out"),
-        ("max.connection.creation.rate", "10", "10", TRUST),
+        ("client.quota.callback.class", "Mine", "Mine", TRUST),
         ("create.topic.policy.class.name", "Mine", "Mine", TRUST),
         ("delete.topic.enable", "false", "false", TRUST),
         ("listener.name.external.ssl.provider", "BCFIPS", "BCFIPS", "leave it out"),
         ("listener.name.external.plain.sasl.login.class", "Mine", "Mine", "leave it out"),
-        ("listener.name.external.max.connections", "5", "5", "leave it out, or set max.connections"),
     ],
 )
 def test_a_promise_of_safety_is_refused_with_the_remedy(
@@ -76,7 +75,6 @@ def test_a_promise_has_an_effect_nowhere_and_passes_silently_at_its_default_alon
         ("ssl.trustmanager.algorithm", "pkix"),
         ("sasl.login.refresh.window.factor", "0.80"),
         ("zookeeper.set.acl", "FALSE"),
-        ("listener.name.external.max.connections", "2147483647"),
     ],
 )
 def test_a_default_may_be_written_in_several_ways(name: str, value: str) -> None:

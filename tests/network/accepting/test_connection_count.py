@@ -1,6 +1,7 @@
 """How many connections a server keeps open, in all and from one address."""
 
-from sparklog.network.accepting.connection_count import ConnectionCount, ConnectionLimits
+from sparklog.core.client_quotas.sampled_rate import Windows
+from sparklog.network.accepting.connection_count import ConnectionCount, ConnectionLimits, ListenerLimits
 from sparklog.network.clock import SystemClock
 from tests.waiting import until
 
@@ -11,18 +12,71 @@ def count_of(limits):
 
 def test_an_address_has_its_own_limit_or_that_of_all_addresses(caplog):
     count = count_of(ConnectionLimits(per_address=1, of_address={"10.0.0.1": 2, "10.0.0.2": 0}))
-    assert [count.enter("10.0.0.1") for _ in range(3)] == [True, True, False]
-    assert not count.enter("10.0.0.2")
-    assert [count.enter("10.0.0.3") for _ in range(2)] == [True, False]
+    assert [count.enter("10.0.0.1", "L") for _ in range(3)] == [None, None, 0]
+    assert count.enter("10.0.0.2", "L") == 0
+    assert [count.enter("10.0.0.3", "L") for _ in range(2)] == [None, 0]
     assert (count.total, count.refused) == (3, 3)
     assert caplog.text.count("raise max.connections.per.ip") == 3  # each address has a line of its own
-    count.leave("10.0.0.3")
-    assert count.enter("10.0.0.3")
+    count.leave("10.0.0.3", "L")
+    assert count.enter("10.0.0.3", "L") is None
 
 
-def test_the_limit_of_all_connections_goes_before_that_of_an_address():
-    count = count_of(ConnectionLimits(total=1, of_address={"10.0.0.1": 5}))
-    assert [count.enter("10.0.0.1"), count.enter("10.0.0.1")] == [True, False]
+def test_a_listener_is_full_by_its_own_limit_or_by_that_of_all():
+    limits = ConnectionLimits(total=2, of_listener={"A": ListenerLimits(connections=1)}, protected="B")
+    count = count_of(limits)
+    assert [count.full(name) for name in "ABC"] == [None, None, None]
+    count.enter("10.0.0.1", "A")
+    assert count.full("A") == "all 1 of it are in use; raise its max.connections or close idle clients"
+    assert count.full("C") is None
+    count.enter("10.0.0.1", "C")
+    assert count.full("C") == "all 2 are in use; raise max.connections or close idle clients"
+    assert count.full("B") is None  # brokers come in whoever else is there
+    count.enter("10.0.0.1", "B")
+    assert count.total == 3
+
+
+def test_whoever_waits_for_a_slot_is_woken_when_a_connection_ends():
+    count, woken = count_of(ConnectionLimits(total=1)), []
+    count.on_slot = lambda: woken.append(count.full("A"))
+    count.enter("10.0.0.1", "A")
+    count.leave("10.0.0.1", "A")
+    assert woken == []  # nobody waited
+    count.enter("10.0.0.1", "A")
+    assert count.full("A") is not None
+    count.leave("10.0.0.1", "A")
+    assert woken == [None]
+
+
+def test_an_address_that_opens_too_many_a_second_is_closed_later_and_others_are_not():
+    rates = {"10.0.0.1": 1.0}
+    count = ConnectionCount(ConnectionLimits, SystemClock(), lambda address: rates.get(address, 1e9))
+    entered = [count.enter("10.0.0.1", "A") for _ in range(20)]
+    assert entered[:10] == [None] * 10  # a burst after silence is spread over ten seconds
+    assert all(delay_ms is not None and 0 < delay_ms <= 1_000 for delay_ms in entered[11:])
+    assert count.enter("10.0.0.2", "A") is None
+
+
+def test_an_address_whose_rate_is_nothing_never_comes_in(caplog):
+    count = ConnectionCount(ConnectionLimits, SystemClock(), lambda address: 0.0)
+    assert count.enter("10.0.0.1", "A") == 1_000
+    assert "it opens more than 0 a second (connection_creation_rate: sparklog quotas --ip)" in caplog.text
+
+
+def test_a_connection_above_the_rate_of_its_listener_waits_and_is_served(start_reactor, connect):
+    """The eleventh of eleven comes in about a second late."""
+    limits = ConnectionLimits(of_listener={"PLAINTEXT": ListenerLimits(rate=1)})
+    reactor = start_reactor(connection_limits=lambda: limits)
+    clients = [connect(reactor) for _ in range(11)]
+    assert all(client.call(b"x") == b"x" for client in clients)
+
+
+def test_a_connection_above_the_rate_of_its_address_is_closed_without_an_answer(start_reactor, connect):
+    reactor = start_reactor(address_rate=lambda address: 0.5, rate_windows=Windows(11, 200))
+    assert connect(reactor).call(b"x") == b"x"
+    late = connect(reactor)
+    late.send(b"y")
+    assert late.is_closed_by_peer()
+    assert reactor.connections_refused == 1
 
 
 def test_connections_above_the_limit_of_their_address_are_closed_at_once(start_reactor, connect):

@@ -236,7 +236,7 @@ def test_who_comes_after_the_end_is_closed(cleanups):
         clock=SystemClock(),
         welcome=lambda *_: None,
         on_refused=lambda *_: None,
-        on_closed=closed.append,
+        on_closed=lambda address, listener: closed.append((address, listener)),
     )
     handshakes.start()
     handshakes.stop()
@@ -244,7 +244,7 @@ def test_who_comes_after_the_end_is_closed(cleanups):
     cleanups.actions += [near.close, far.close]
     handshakes.adopt(near, "10.0.0.1", Listener("127.0.0.1", 0, "L0", ServerSide()))
     assert far.recv(1) == b""
-    assert closed == ["10.0.0.1"]
+    assert closed == [("10.0.0.1", "L0")]
 
 
 def test_a_connection_that_cannot_be_watched_ends_no_other(cleanups, monkeypatch):
@@ -255,7 +255,7 @@ def test_a_connection_that_cannot_be_watched_ends_no_other(cleanups, monkeypatch
         clock=SystemClock(),
         welcome=lambda stream, *_: (cleanups.actions.append(stream.close), welcomed.set()),
         on_refused=lambda *_: None,
-        on_closed=closed.append,
+        on_closed=lambda address, listener: closed.append((address, listener)),
     )
     cleanups.actions.append(handshakes.stop)
     register, is_full = handshakes._selector.register, True
@@ -273,7 +273,7 @@ def test_a_connection_that_cannot_be_watched_ends_no_other(cleanups, monkeypatch
     far.send(b"in the clear")
     handshakes.adopt(near, "10.0.0.1", listener)
     handshakes.start()
-    until(lambda: closed == ["10.0.0.1"])
+    until(lambda: closed == [("10.0.0.1", "L0")])
     is_full = False
     near, far = socket.socketpair()
     cleanups.actions += [near.close, far.close]

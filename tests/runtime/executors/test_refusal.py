@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparklog.model.errors import ConfigError
+from sparklog.model.errors import ConfigError, UnsafeStartError
 from sparklog_runtime.executors.refusal import cause_in, environment_refusal, job_failure
 
 CRASHED = """An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.
@@ -67,6 +67,13 @@ def test_what_spark_says_of_a_host_that_cannot_run_brokers_gets_a_remedy(cause, 
     assert isinstance(refused, ConfigError)
     assert str(refused).startswith(words)
     assert "spark.pyspark.python" in str(refused)
+
+
+def test_a_start_that_an_executor_refuses_for_safety_is_told_apart():
+    cause = "sparklog.model.errors.UnsafeStartError: /k.pem: the certificate of CN=b has expired"
+    refused = job_failure(FAILED.format(cause=cause))
+    assert isinstance(refused, UnsafeStartError)
+    assert str(refused) == "/k.pem: the certificate of CN=b has expired (host worker-2)"
 
 
 def test_another_failure_of_a_job_names_its_host_and_may_be_tried_again():

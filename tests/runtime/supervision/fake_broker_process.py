@@ -10,7 +10,7 @@ import sys
 import threading
 from types import SimpleNamespace
 
-from sparklog.model.errors import ConfigError, LogDirectoryError
+from sparklog.model.errors import ConfigError, LogDirectoryError, UnsafeStartError
 from sparklog_runtime.broker_process.broker_plan import BrokerIdentity, BrokerPlan
 from sparklog_runtime.broker_process.broker_task import run_broker_process
 
@@ -33,6 +33,8 @@ class FakeBroker:
         self.node = SimpleNamespace(host=identity.host, port=self._port, epoch=os.getpid() + FakeBroker.lives)
 
     def start(self) -> None:
+        if self._behaviour == "unsafe":
+            raise UnsafeStartError("behaviour=unsafe: its certificate has expired")
         if self._behaviour == "misconfigured":
             raise ConfigError("behaviour=misconfigured: must be something else")
         if self._behaviour == "locked":

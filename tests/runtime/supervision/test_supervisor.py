@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from sparklog.model.errors import SparklogError, UnsafeStartError
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
 from sparklog_runtime.broker_process.control_channel import ControlConnection
 from sparklog_runtime.broker_process.control_handshake import join
@@ -236,7 +237,23 @@ def test_a_setting_that_cannot_work_ends_the_wait_at_once(rig):
     made = rig(behaviour="misconfigured")
     made.launch()
     assert not made.supervisor.wait_registered(20)
-    assert made.supervisor.failed() == "behaviour=misconfigured: must be something else"
+    failure = made.supervisor.failed()
+    assert (type(failure), str(failure)) == (
+        SparklogError,
+        "behaviour=misconfigured: must be something else",
+    )
+    assert made.launcher.launches == 1
+
+
+def test_a_start_that_a_broker_refuses_for_safety_is_told_apart(rig):
+    made = rig(behaviour="unsafe")
+    made.launch()
+    assert not made.supervisor.wait_registered(20)
+    failure = made.supervisor.failed()
+    assert (type(failure), str(failure)) == (
+        UnsafeStartError,
+        "behaviour=unsafe: its certificate has expired",
+    )
     assert made.launcher.launches == 1
 
 
@@ -244,7 +261,7 @@ def test_what_may_pass_is_tried_three_times(rig):
     made = rig(behaviour="locked")
     made.launch()
     assert not made.supervisor.wait_registered(20)
-    assert made.supervisor.failed() == "the directory is locked by process 1"
+    assert str(made.supervisor.failed()) == "the directory is locked by process 1"
     assert made.launcher.launches == 3
 
 
@@ -256,7 +273,7 @@ def test_a_broker_that_cannot_even_say_hello_reports_why_once(rig):
     made.launch()
     assert not made.supervisor.wait_registered(60)
     reason = f"{in_the_way} is no directory, and log.dirs needs one there: move it away"
-    assert made.supervisor.failed() == reason
+    assert str(made.supervisor.failed()) == reason
     assert made.launcher.launches == 3
     unknown = "the broker of slot 0, whose id is not known yet,"
     assert made.notices.get(timeout=5) == f"{unknown} cannot run: {reason}"
