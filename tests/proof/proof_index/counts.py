@@ -6,6 +6,7 @@ from typing import Final
 from crash_points.scenarios import SCENARIOS
 from proof_index.markers import ROOT, WITHOUT_TEST, Marker
 from simulation.mutants import MUTANTS
+from simulation.mutants.security import CHECKED
 from simulation.plans.faults import ALL_KINDS
 from simulation.plans.operations import ALL_OPERATIONS
 
@@ -35,6 +36,7 @@ def counts_page(marks: list[Marker]) -> str:
         "- hunted by kinds of fault": len(MUTANTS) - unaided - by_plot,
         "- hunted by a plot": by_plot,
         "- that bring a numbered bug back": sum(bool(one.brings_back) for one in MUTANTS),
+        "holes of security, each found by a check": len(CHECKED),
         "kinds of simulated fault": len(ALL_KINDS),
         "kinds of administrators' request": len(ALL_OPERATIONS),
         "scenarios of crash points": len(SCENARIOS),

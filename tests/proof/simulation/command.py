@@ -17,6 +17,7 @@ from typing import Final
 
 from simulation.marks import ALL_MARKS
 from simulation.mutants import MUTANTS, Mutant, find_mutant
+from simulation.mutants.security.registry import CHECKED, find_checked
 from simulation.plans.plan import draw_plan
 from simulation.run import Outcome, simulate
 from simulation.seeds.fleet import processes_for, summaries
@@ -42,6 +43,9 @@ PROGRESS_SECONDS: Final = 2.0
 """Between two words on standard error."""
 
 SEEDS: Final = re.compile(r"([0-9]+)-([0-9]+)|([0-9]+)")
+
+CHECKING_TEST = "pytest tests/proof/simulation/tests/test_checked_mutants.py"
+"""What catches holes of security: the simulation has no users."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,6 +113,8 @@ def _mutant(name: str | None) -> Mutant | None:
     if name is None:
         return None
     mutant = find_mutant(name)
+    if find_checked(name) is not None:
+        raise ConfigError(f"--mutant {name}: no seed catches it, but {CHECKING_TEST} -k {name}")
     if mutant is None:
         raise ConfigError(
             f"--mutant {name}: there is no such mutant; known are {', '.join(one.name for one in MUTANTS)}"
@@ -128,6 +134,17 @@ def _list_mutants(*, as_json: bool) -> int:
             }
             for one in MUTANTS
         ]
+        rows += [
+            {
+                "name": one.name,
+                "origin": one.origin,
+                "damage": one.damage,
+                "seeds_max": 0,
+                "brings_back": (),
+                "caught_by": CHECKING_TEST,
+            }
+            for one in CHECKED
+        ]
         print(json.dumps({"mutants": rows}))
         return DONE
     width = max(len(one.name) for one in MUTANTS)
@@ -135,6 +152,8 @@ def _list_mutants(*, as_json: bool) -> int:
         numbers = [number for number in one.brings_back if number not in one.origin]
         origin = f"{one.origin} ({', '.join(numbers)})" if numbers else one.origin
         print(f"{one.name:<{width}}  {origin}: {one.damage}; caught within {one.seeds_max} seeds")
+    for checked in CHECKED:
+        print(f"{checked.name:<{width}}  {checked.origin}: {checked.damage}; caught by {CHECKING_TEST}")
     return DONE
 
 

@@ -70,7 +70,8 @@ def test_what_spark_says_of_a_host_that_cannot_run_brokers_gets_a_remedy(cause, 
 
 
 def test_a_start_that_an_executor_refuses_for_safety_is_told_apart():
-    cause = "sparklog.model.errors.UnsafeStartError: /k.pem: the certificate of CN=b has expired"
+    cause = "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+    cause += "sparklog.model.errors.UnsafeStartError: /k.pem: the certificate of CN=b has expired"
     refused = job_failure(FAILED.format(cause=cause))
     assert isinstance(refused, UnsafeStartError)
     assert str(refused) == "/k.pem: the certificate of CN=b has expired (host worker-2)"

@@ -6,9 +6,11 @@ from simulation.mutants.broker import BROKER
 from simulation.mutants.compaction import COMPACTION
 from simulation.mutants.control import CONTROL
 from simulation.mutants.coordinators import COORDINATORS
-from simulation.mutants.cuts import CUTS
 from simulation.mutants.elections import ELECTIONS
 from simulation.mutants.epochs import EPOCHS
+from simulation.mutants.exactly_once.cuts import CUTS
+from simulation.mutants.exactly_once.transactions import TRANSACTIONS
+from simulation.mutants.exactly_once.writes import WRITES
 from simulation.mutants.failover import FAILOVER
 from simulation.mutants.follower import FOLLOWER
 from simulation.mutants.groups import GROUPS
@@ -24,8 +26,6 @@ from simulation.mutants.recovery import RECOVERY
 from simulation.mutants.restarts import RESTARTS
 from simulation.mutants.storage import STORAGE
 from simulation.mutants.tiering import TIERING
-from simulation.mutants.transactions import TRANSACTIONS
-from simulation.mutants.writes import WRITES
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
     *LEADER,

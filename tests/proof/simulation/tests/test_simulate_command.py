@@ -10,6 +10,7 @@ import pytest
 from simulation import command
 from simulation.marks import ALL_MARKS
 from simulation.mutants import MUTANTS
+from simulation.mutants.security import CHECKED
 from simulation.seeds.fleet import Summary, summary_of
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
 from sparklog.model.errors import ConfigError
@@ -105,12 +106,19 @@ def test_a_replay_of_a_good_seed_says_so(capsys):
     assert (document["seed"], document["invariant"]) == (2, None)
 
 
+def test_a_hole_that_no_seed_shows_is_refused_with_the_test_that_finds_it():
+    with pytest.raises(ConfigError, match=r"test_checked_mutants\.py -k deny-after-allow"):
+        run("--seeds", "1-2", "--mutant", "deny-after-allow")
+
+
 def test_mutants_are_listed(capsys):
     assert run("--list-mutants") == DONE
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [one.name for one in MUTANTS]
+    named = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert named == [one.name for one in (*MUTANTS, *CHECKED)]
     run("--list-mutants", "--json")
     rows = json.loads(capsys.readouterr().out)["mutants"]
     assert {"name", "origin", "damage"} <= rows[0].keys()
+    assert rows[-1]["caught_by"].startswith("pytest tests/proof/")
     assert {tuple(row["brings_back"]) for row in rows} >= {(), ("B63",), ("K1", "K2")}
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
+from simulation.mutants.exactly_once.transactions import ONE_COORDINATOR
 from simulation.mutants.mutant import Mutant, Switch
-from simulation.mutants.transactions import ONE_COORDINATOR
 from simulation.plans.faults import Hunt
 from simulation.plans.plots.lost_disks import ISR_LOSES_ITS_DISKS
 from sparklog.broker.partition.producer_gate import ProducerGate
