@@ -48,6 +48,10 @@ def _deleted_topics(request: Any) -> Iterator[str]:
         yield topic.name if topic.name is not None else f"the topic with id {topic.topic_id}"
 
 
+def _columns(request: Any) -> Iterator[str]:
+    return (f"{request.topic}: {one.operation} {one.text}" for one in request.changes)
+
+
 def _grown(request: Any) -> Iterator[str]:
     return (f"{topic.name} to {topic.count} partitions" for topic in request.topics)
 
@@ -155,6 +159,7 @@ ACTS: Final[Mapping[str, Subjects]] = MappingProxyType(
         "CreateTopics": _named,
         "DeleteTopics": _deleted_topics,
         "CreatePartitions": _grown,
+        "AlterSchema": _columns,
         "AlterConfigs": _configs,
         "IncrementalAlterConfigs": _configs,
         "CreateAcls": _added_rules,

@@ -18,6 +18,7 @@ from sparklog.wire.messages.admin.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
 )
+from sparklog.wire.messages.admin.alter_schema import AlterSchemaChange, AlterSchemaRequest
 from sparklog.wire.messages.admin.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from sparklog.wire.messages.admin.create_topics import CreatableTopic, CreateTopicsRequest
 from sparklog.wire.messages.admin.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -41,6 +42,14 @@ NOT_ADMINISTRATION = {
 CASES = [
     (CreateTopicsRequest(topics=[CreatableTopic(name="a"), CreatableTopic(name="b")]), ["a", "b"]),
     (DeleteTopicsRequest(topic_names=["a"], topics=[DeleteTopicState(name="b")]), ["a", "b"]),
+    (
+        AlterSchemaRequest(
+            topic="a",
+            from_version=1,
+            changes=[AlterSchemaChange(operation="add-column", text="b int")],
+        ),
+        ["a: add-column b int"],
+    ),
     (CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="a", count=7)]), ["a to 7 partitions"]),
     (
         AlterConfigsRequest(
