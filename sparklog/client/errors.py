@@ -53,8 +53,8 @@ class OffsetOutOfRange(KafkaError):  # noqa: N818 (Kafka's word)
 def unreadable(topic_partition: TopicPartition, code: ErrorCode, bootstrap_servers: str) -> KafkaError:
     """The error of a fetch that no retry mends."""
     words = f"{topic_partition} at {bootstrap_servers}"
-    if code is ErrorCode.unsupported_for_message_format:
-        words += " is typed: this release reads its rows with Spark, as columns, and not as records"
+    if code is ErrorCode.message_too_large:
+        words += ": the next row is too large as JSON; read the topic with Spark, as columns"
     return KafkaError(code, words)
 
 

@@ -56,6 +56,11 @@ def repeated_text(text: str, count: int) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), count, buffers)
 
 
+def text_scalar(text: str) -> Any:
+    """A text as an argument of Arrow's compute functions."""
+    return repeated_text(text, 1)[0]
+
+
 def values_of(column: Any) -> npt.NDArray[Any]:
     """The numbers of an integer, timestamp or duration column; arbitrary where a row is null."""
     dtype: np.dtype[Any] = np.dtype(np.int32 if column.type == pa.int32() else np.int64)
@@ -96,6 +101,17 @@ def value_lengths(column: Any) -> npt.NDArray[np.int64]:
     if column.null_count:
         lengths[nulls_of(column)] = 0  # the buffer may have bytes for a null, too
     return lengths
+
+
+def extent_of(column: Any) -> tuple[int, int]:
+    """Where the rows of a string, binary, list or map column begin and end in the values that it refers to;
+    nulls may have some, too. Not for large types.
+    """
+    offsets = column.buffers()[1]
+    if len(column) == 0 or offsets is None:
+        return 0, 0
+    ends = np.frombuffer(offsets, np.int32, len(column) + 1, column.offset * 4)
+    return int(ends[0]), int(ends[-1])
 
 
 def _bitmap(bits: Bools) -> pa.Buffer:

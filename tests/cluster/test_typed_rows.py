@@ -12,7 +12,7 @@ from sparklog.client.partitioning.partitioner import partition_for_key
 from sparklog.client.producer import BatchProducer
 from sparklog.client.reader import read_range
 from sparklog.client.topic_schemas import describe_schemas
-from sparklog.model.errors import ErrorCode, KafkaError, SchemaError
+from sparklog.model.errors import KafkaError, SchemaError
 from sparklog.model.ids import TopicPartition
 from sparklog.records.arrow.topic_columns import TopicColumns
 from sparklog.records.arrow.typed_payload import typed_batch
@@ -66,15 +66,19 @@ def test_columns_that_a_table_lacks_are_null_and_others_are_refused(cluster: InP
         cluster.produce("typed-rows-none", ROWS)
 
 
-def test_who_does_not_know_typed_rows_is_told(cluster: InProcessCluster) -> None:
-    cluster.create_topic("typed-rows-told", schema=DDL)
-    cluster.produce("typed-rows-told", ROWS)
-    with pytest.raises(KafkaError, match="is typed: this release reads its rows with Spark") as refusal:
-        cluster.consume("typed-rows-told")
-    assert refusal.value.code is ErrorCode.unsupported_for_message_format
+def test_who_does_not_know_columns_reads_json_and_writes_nothing(cluster: InProcessCluster) -> None:
+    cluster.create_topic("typed-rows-json", schema=DDL, key="id", timestamp="at")
+    cluster.produce("typed-rows-json", ROWS)
+    found = cluster.consume("typed-rows-json")
+    assert [(record.key, record.value) for record in found[:3]] == [
+        (b"0", b'{"id":0,"mag":0,"at":"1970-01-01T00:00:00.000000Z"}'),
+        (b"1", b'{"id":1,"mag":0.5,"at":"1970-01-01T00:00:01.000000Z"}'),
+        (b"2", b'{"id":2,"mag":1,"at":"1970-01-01T00:00:02.000000Z"}'),
+    ]
+    assert [(record.offset, record.timestamp_ms) for record in found] == [(n, n * 1_000) for n in range(40)]
     with pytest.raises(KafkaError, match="the topic is typed, and takes rows of its columns alone"):
-        cluster.produce("typed-rows-told", ["x"])
-    assert len(cluster.rows("typed-rows-told")) == 40
+        cluster.produce("typed-rows-json", ["x"])
+    assert len(cluster.rows("typed-rows-json")) == 40
 
 
 def test_a_leader_refuses_a_null_that_a_writer_let_through(cluster: InProcessCluster) -> None:

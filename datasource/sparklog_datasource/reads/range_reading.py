@@ -18,7 +18,7 @@ from sparklog.client.errors import OffsetOutOfRange, RangeNotReadable, TopicRecr
 from sparklog.client.isolation import IsolationLevel
 from sparklog.client.reader import read_range
 from sparklog.client.transactions.cut import PartitionCut
-from sparklog.model.errors import KafkaError
+from sparklog.model.errors import KafkaError, SparklogError
 from sparklog.model.ids import TopicId
 from sparklog.records.typed_decoding import OFFSET, TypedReading
 from sparklog_datasource.clients import cluster_client
@@ -49,12 +49,25 @@ def read_rows(
     ensure_topic_id(cluster, topic_partition.topic, topic_id)
     losses = Losses(options.fail_on_data_loss)
     form = options.form
-    typed = reading_of(cluster, form, topic_partition.topic) if isinstance(form, TypedForm) else None
+    typed = None
+    if isinstance(form, TypedForm):
+        typed = reading_of(cluster, form, topic_partition.topic)
+    else:
+        _refuse_typed(cluster, topic_partition.topic)
     rows = _rows_from(cluster, options, offset_range, topic_id, losses, cut, typed)
     try:
         yield from put_together(with_place(batch, topic_partition, form) for batch in rows)
     finally:
         losses.tell()  # a reader that leaves early reports the losses up to there, too
+
+
+def _refuse_typed(cluster: ClusterClient, topic: str) -> None:
+    """SparklogError for a typed topic in a query with the columns of untyped ones, which would get JSON."""
+    known = cluster.latest_metadata.topics.get(topic)
+    if known is not None and known.schema_version:
+        raise SparklogError(
+            f"topic {topic!r} is typed, and was not there as the query was loaded: load again for its columns"
+        )
 
 
 def ensure_topic_id(cluster: ClusterClient, topic: str, topic_id: TopicId | None) -> None:

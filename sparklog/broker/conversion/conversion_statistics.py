@@ -1,4 +1,4 @@
-"""How many records were converted between message formats, for metrics."""
+"""How many records were converted between message formats, and rows into JSON, for metrics."""
 
 from sparklog.model.ports import Guard
 
@@ -12,6 +12,8 @@ class ConversionStatistics:
         """Records of producers that sent message format 0 or 1."""
         self.fetched = 0
         """Records for readers that know only message format 0 or 1."""
+        self.json_rows = 0
+        """Rows of typed topics for readers that know only Kafka's records."""
 
     def count_produced(self, records: int) -> None:
         with self._guard:
@@ -20,3 +22,7 @@ class ConversionStatistics:
     def count_fetched(self, records: int) -> None:
         with self._guard:
             self.fetched += records
+
+    def count_json_rows(self, rows: int) -> None:
+        with self._guard:
+            self.json_rows += rows

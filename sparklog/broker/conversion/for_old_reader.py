@@ -1,21 +1,24 @@
 """What readers from before Kafka 0.11 are given: messages of format 0 (Fetch 0 and 1) or 1 (Fetch 2 and 3).
 
-Every batch is read, checked and converted, in memory, up to the bytes that the reader takes. A reader whose
-limit is below one message gets that message, as in Kafka from Fetch 3 on; before, it would get a part of it
-and stop.
-
-A batch of which no message is left (a control batch, or one that compaction has emptied) gives an old reader
-no offset to go on from. If a whole read consists of such batches, the log is read on after them.
+A reader whose limit is below one message gets that message, as in Kafka from Fetch 3 on; before, it would get
+a part of it and stop. A control batch, and one that compaction has emptied, has no messages. Rows of typed
+topics become records of JSON first.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 
+from sparklog.broker.conversion.converting_reader import (
+    Convert,
+    Converted,
+    ConvertingReader,
+    Room,
+    StoredBatch,
+)
+from sparklog.broker.conversion.typed_rows import as_json
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
-from sparklog.model.errors import CorruptBatch, ErrorCode
+from sparklog.model.errors import ErrorCode
 from sparklog.model.parts import Part, part_length, read_part
-from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, parse_header
 from sparklog.records.legacy.from_batch import is_convertible, messages_of_batch
 
 LAST_FETCH_OF_FORMAT_0 = 1
@@ -29,91 +32,46 @@ def format_of_fetch(version: int) -> int | None:
     return 1 if version <= LAST_FETCH_OF_FORMAT_1 else None
 
 
-@dataclass(slots=True)
-class OldReader:
-    """Converts the partitions of one fetch in turn, within one limit for them all."""
-
-    form: int
-    bytes_left: int
-    converted: int = 0
-    """Records that were given so far."""
-    has_given: bool = False
-
-    def take(self, partition: Partition, read: ReadRequest, result: ReadResult) -> ReadResult:
-        """``result``, read from ``partition`` as asked by ``read``, with its batches as messages.
-
-        Raises:
-            CorruptBatch: the first batch is damaged.
-            OSError: the log cannot be read.
-        """
-        while result.parts:
-            limit = min(read.max_bytes, self.bytes_left)
-            run = _Run(self.form, read.fetch_offset, limit, at_least_one=not self.has_given)
-            run.convert(result.parts)
-            if run.given or run.error is not ErrorCode.none or not run.is_whole:
-                self.converted += run.count
-                self.bytes_left = max(self.bytes_left - run.size_bytes, 0)
-                self.has_given = self.has_given or bool(run.given)
-                return result._replace(error=run.error, parts=tuple(run.given), size_bytes=run.size_bytes)
-            read = read._replace(fetch_offset=run.next_offset)
-            result = partition.reads.read(read, at_least_one_batch=True, is_retry=True)
-        return result
+def messages_taken(
+    form: int, converter: ConvertingReader, partition: Partition, read: ReadRequest, result: ReadResult
+) -> ReadResult:
+    """``ConvertingReader.take`` with batches as messages of format ``form``."""
+    convert: Convert = partial(_as_messages, form)
+    if partition.is_typed:
+        as_rows = partial(as_json, topic_partition=partition.topic_partition, columns=partition.columns)
+        convert = partial(_rows_as_messages, form, as_rows)
+    return converter.take(partition, read, result, convert)
 
 
-class _Run:
-    """The conversion of batches that were read together."""
-
-    def __init__(self, form: int, fetch_offset: int, bytes_max: int, *, at_least_one: bool) -> None:
-        self._form = form
-        self._bytes_max = bytes_max
-        self._at_least_one = at_least_one
-        self.next_offset = fetch_offset
-        """The offset after the batches that are done."""
-        self.given: list[bytes] = []
-        self.size_bytes = self.count = 0
-        self.error = ErrorCode.none
-        self.is_whole = True
-        """Whether every batch is done."""
-
-    def convert(self, parts: Sequence[Part]) -> None:
-        """What lies in front of a batch that cannot be converted is given, and the rest is left."""
-        try:
-            for header, part, position in _batches(parts):
-                if not is_convertible(header):
-                    self.error = ErrorCode.none if self.given else ErrorCode.unsupported_compression_type
-                    self.is_whole = False
-                else:
-                    self._add(header, read_part(part, position, header.size_bytes))
-                if not self.is_whole:
-                    return
-        except CorruptBatch:
-            if not self.given:
-                raise
-            self.is_whole = False
-
-    def _add(self, header: BatchHeader, batch: bytes) -> None:
-        messages = messages_of_batch(
-            batch,
-            self._form,
-            from_offset=self.next_offset,
-            bytes_max=self._bytes_max - self.size_bytes,
-            at_least_one=self._at_least_one and not self.given,
-        )
-        if messages.record_count:
-            self.given.append(messages.data)
-            self.size_bytes += len(messages.data)
-            self.count += messages.record_count
-        self.is_whole = messages.is_whole
-        self.next_offset = max(self.next_offset, header.next_offset)
+def _as_messages(form: int, batch: StoredBatch, room: Room) -> Converted:
+    if not is_convertible(batch.header):
+        return Converted(is_whole=False, error=ErrorCode.unsupported_compression_type)
+    return _converted(form, batch.read(), room)
 
 
-def _batches(parts: Sequence[Part]) -> Iterator[tuple[BatchHeader, Part, int]]:
-    """Each batch's envelope, with the part that it is in and its position there."""
-    for part in parts:
-        position, length = 0, part_length(part)
-        while position < length:
-            header = parse_header(read_part(part, position, min(ENVELOPE_BYTES, length - position)))
-            if position + header.size_bytes > length:
-                raise CorruptBatch(f"a batch at {position} ends behind what was read")
-            yield header, part, position
-            position += header.size_bytes
+def _converted(form: int, batch: bytes, room: Room) -> Converted:
+    messages = messages_of_batch(
+        batch,
+        form,
+        from_offset=room.from_offset,
+        bytes_max=room.bytes_max,
+        at_least_one=room.at_least_one,
+    )
+    parts = (messages.data,) if messages.record_count else ()
+    return Converted(parts, len(messages.data), messages.record_count, messages.is_whole)
+
+
+def _rows_as_messages(form: int, as_rows: Convert, batch: StoredBatch, room: Room) -> Converted:
+    """Each batch of JSON as messages, until the room is full: a message is larger than its record."""
+    rows = as_rows(batch, room)
+    given: list[Part] = []
+    size_bytes = count = 0
+    for records in rows.parts:
+        left = Room(room.from_offset, room.bytes_max - size_bytes, room.at_least_one and not given)
+        found = _converted(form, read_part(records, 0, part_length(records)), left)
+        given += found.parts
+        size_bytes += found.size_bytes
+        count += found.record_count
+        if not found.is_whole:
+            return Converted(tuple(given), size_bytes, count, is_whole=False)
+    return Converted(tuple(given), size_bytes, count, rows.is_whole, rows.error)

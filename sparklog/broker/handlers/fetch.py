@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from sparklog.broker.call import Call, bounded_timeout_ms
-from sparklog.broker.conversion.for_old_reader import OldReader, format_of_fetch
-from sparklog.broker.conversion.for_reader import for_reader
+from sparklog.broker.conversion.for_old_reader import format_of_fetch
+from sparklog.broker.conversion.readers import Reader
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.asked_partitions import AskedPartition
@@ -27,7 +27,6 @@ from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.kafka_numbers import ISOLATION_LEVELS, READ_COMMITTED
 from sparklog.model.parts import parts_length
-from sparklog.records.payload_kinds import TYPED_ARROW_VERSION, takes_arrow
 from sparklog.wire.messages.data.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
@@ -180,7 +179,7 @@ def _find_all(call: Call, context: FetchContext) -> list[Asked]:
         if isinstance(found, ErrorCode):
             asked.append(Asked(entry, answer=ReadResult(found)))
             continue
-        if follower is None and (refusal := _cannot_read(call, request, name, found)) is not None:
+        if follower is None and (refusal := _cannot_read(call, name)) is not None:
             asked.append(Asked(entry, answer=ReadResult(refusal)))
             continue
         read = entry.read_request(
@@ -213,14 +212,10 @@ def _without_what_is_forbidden_now(call: Call, request: FetchRequest, results: R
     return {one: NOT_ALLOWED if one.topic in forbidden else result for one, result in results.items()}
 
 
-def _cannot_read(call: Call, request: FetchRequest, topic: str, partition: Partition) -> ErrorCode | None:
-    """Why a client cannot read the topic: its rows are typed, and the client does not know typed rows; its
-    batches are all in zstd (KIP-110), or they are not converted to the client's message format (KIP-283).
-    None if it can read them.
+def _cannot_read(call: Call, topic: str) -> ErrorCode | None:
+    """Why a client cannot read the topic: its batches are all in zstd (KIP-110), or they are not converted to
+    the client's message format (KIP-283). None if it can read them.
     """
-    is_typed = partition.schema_version > 0 or partition.columns is not None
-    if is_typed and not takes_arrow(request.payload_kinds, TYPED_ARROW_VERSION):
-        return ErrorCode.unsupported_for_message_format
     if call.version >= FIRST_VERSION_WITH_ZSTD:
         return None
     config = call.topic_config(topic)
@@ -249,7 +244,7 @@ def _answer(call: Call, context: FetchContext, asked: list[Asked], results: Resu
     request = context.request
     if call.access is not None:
         results = _without_what_is_forbidden_now(call, request, results)
-    old_reader = _old_reader(call, request)
+    reader = Reader(call.version, request.payload_kinds, _reply_bytes_max(call, request))
     answers: list[tuple[AskedPartition, FetchPartitionData]] = []
     fetched: list[tuple[Partition, int]] = []
     for one in asked:
@@ -257,7 +252,7 @@ def _answer(call: Call, context: FetchContext, asked: list[Asked], results: Resu
         assert result is not None, one
         if result is NOT_READ:  # it joined a moment ago; the next fetch reads it
             continue
-        result = _for_client(call, request, one, result, old_reader)
+        result = _for_client(request, one, result, reader)
         data = _partition(call, request, one.entry.asked.partition, result)
         answers.append((one.entry, data))
         if one.partition is not None and data.records and request.replica_id < 0:
@@ -269,31 +264,21 @@ def _answer(call: Call, context: FetchContext, asked: list[Asked], results: Resu
             return
     for partition, size_bytes in fetched:
         partition.counts.count_fetched(size_bytes)
-    if old_reader is not None:
-        call.broker.conversions.count_fetched(old_reader.converted)
+    reader.count_in(call.broker.conversions)
     call.reply(context.answer(answers))
 
 
-def _for_client(
-    call: Call, request: FetchRequest, one: Asked, result: ReadResult, old_reader: OldReader | None
-) -> ReadResult:
+def _for_client(request: FetchRequest, one: Asked, result: ReadResult, reader: Reader) -> ReadResult:
     """``result`` with its batches as this client reads them."""
     if request.replica_id >= 0 or not result.parts or one.partition is None or one.read is None:
         return result
     try:
-        if old_reader is not None:
-            return old_reader.take(one.partition, one.read, result)
-        return result._replace(parts=tuple(for_reader(result.parts, request.payload_kinds)))
+        return reader.take(one.partition, one.read, result)
     except (OSError, CorruptBatch) as problem:
         logger.error(
             "%s: a batch cannot be given to a plain client: %s", one.partition.topic_partition, problem
         )
         return result._replace(error=ErrorCode.corrupt_message, parts=())
-
-
-def _old_reader(call: Call, request: FetchRequest) -> OldReader | None:
-    form = format_of_fetch(call.version)
-    return None if form is None else OldReader(form, _reply_bytes_max(call, request))
 
 
 def _reply_bytes_max(call: Call, request: FetchRequest) -> int:

@@ -131,3 +131,8 @@ def conversion_metrics(conversions: ConversionStatistics) -> Iterator[Metric]:
         "Records that were converted for readers that know only message format 0 or 1.",
         conversions.fetched,
     )
+    yield counter(
+        "sparklog_broker_fetch_json_rows_total",
+        "Rows of typed topics that were given as JSON, to readers that know only Kafka's records.",
+        conversions.json_rows,
+    )

@@ -192,6 +192,10 @@ class Partition:
     # Columns
 
     @property
+    def is_typed(self) -> bool:
+        return self.schema_version > 0 or self.columns is not None
+
+    @property
     def lacks_columns(self) -> bool:
         """Whether the topic has a version of its columns that this replica does not know yet."""
         known = 0 if self.columns is None else self.columns.document.version

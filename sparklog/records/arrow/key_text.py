@@ -5,24 +5,14 @@ timestamps: ``-7``, ``true``, ``1.50``, ``2024-02-29``, ``2024-02-29T12:00:00.00
 column have equal texts, so that they go to one partition.
 """
 
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-_SPECIAL: Final = {"-0": "-0.0", "nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-"""What Arrow writes of floating-point numbers, and what JSON has."""
+from sparklog.records.arrow.scalar_text import scalar_texts
 
 
 def key_texts(column: Any) -> Any:
     """A binary or string array of the keys; null where the column is."""
     kind = column.type
-    if pa.types.is_binary(kind) or pa.types.is_string(kind):
-        return column
-    texts = column.cast(pa.string())
-    if pa.types.is_floating(kind):
-        for arrow, json in _SPECIAL.items():
-            texts = pc.if_else(pc.equal(texts, arrow), json, texts)
-    elif pa.types.is_timestamp(kind):
-        texts = pc.replace_substring(texts, " ", "T", max_replacements=1)
-    return texts
+    return column if pa.types.is_binary(kind) or pa.types.is_string(kind) else scalar_texts(column)

@@ -3,7 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from sparklog.broker.conversion.for_old_reader import OldReader, format_of_fetch
+from sparklog.broker.conversion.converting_reader import ConvertingReader
+from sparklog.broker.conversion.for_old_reader import format_of_fetch, messages_taken
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.parts import FileSlice, read_parts
@@ -48,6 +49,8 @@ def control(offset):
 class Log:
     """A partition that is read batch by batch, up to a limit."""
 
+    is_typed = False
+
     def __init__(self, *batches, error=ErrorCode.none):
         self.batches = batches
         self.error = error
@@ -77,6 +80,17 @@ def take(reader, log, offset=0, max_bytes=LARGE):
     return reader.take(log, request, log.read(request, at_least_one_batch=True))
 
 
+class OldReader:
+    """One fetch of an old reader."""
+
+    def __init__(self, form, bytes_max):
+        self.form = form
+        self.converter = ConvertingReader(bytes_max)
+
+    def take(self, log, request, result):
+        return messages_taken(self.form, self.converter, log, request, result)
+
+
 def rows_of(result):
     data = read_parts(result.parts)
     assert result.size_bytes == len(data)
@@ -95,7 +109,7 @@ def test_batches_of_every_kind_become_messages(form):
     )
     result = take(reader, log)
     assert rows_of(result) == [(0, b"a"), (1, b"b"), (3, b"d"), (4, b"e"), (9, b"j")]
-    assert (reader.converted, result.high_watermark, result.error) == (5, 99, ErrorCode.none)
+    assert (reader.converter.converted, result.high_watermark, result.error) == (5, 99, ErrorCode.none)
     assert rows_of(take(OldReader(form, LARGE), log, offset=4)) == [(4, b"e"), (9, b"j")]
 
 
@@ -124,10 +138,10 @@ def test_a_limit_below_one_message_gives_that_message():
 def test_partitions_share_the_replys_limit_and_the_first_gets_at_least_a_message():
     reader = OldReader(1, 100)
     first = take(reader, Log(records(0, b"v" * 40, b"v" * 40)))
-    assert (len(rows_of(first)), reader.bytes_left) == (1, 26)
+    assert (len(rows_of(first)), reader.converter.bytes_left) == (1, 26)
     second = take(reader, Log(records(0, b"w")))
     assert (second.parts, second.error) == ((), ErrorCode.none)
-    assert reader.converted == 1
+    assert reader.converter.converted == 1
 
 
 @pytest.mark.parametrize("form", [0, 1])

@@ -8,7 +8,7 @@ from sparklog.broker.conversion import records_run
 from sparklog.broker.conversion.records_run import CHUNK_BYTES, records_end
 from sparklog.model.parts import FileSlice
 from sparklog.records.envelope import ENVELOPE_BYTES
-from tests.broker.conversion.test_for_reader import arrow, records
+from tests.broker.conversion.test_untyped_rows import arrow, records
 
 SMALL, LARGE, HUGE = records(0, b"x"), records(0, b"x" * 20_000), records(0, b"x" * 3 * CHUNK_BYTES)
 ARROW = arrow(0, b"x")

@@ -1,8 +1,7 @@
-"""The edge between the log and readers who do not know all of its payload kinds.
+"""Batches of untyped topics for readers that know *records* alone.
 
-Our own clients say in each fetch which payload kinds they take, and get the bytes as they are on disk, by
-``sendfile``. Everybody else gets *records*: only batches of other kinds are read and transcoded; runs of
-batches that can go as they are still go as slices of the file.
+Only batches of other kinds are read and transcoded. Runs of batches that can go as they are still go as
+slices of the file.
 """
 
 from collections.abc import Sequence
@@ -11,21 +10,17 @@ from sparklog.broker.conversion.records_run import records_end
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.parts import Part, part_length, read_part, slice_part
 from sparklog.records.envelope import ENVELOPE_BYTES, parse_header
-from sparklog.records.payload_kinds import takes_arrow
 from sparklog.records.transcode import arrow_to_records
 
 
-def for_reader(parts: Sequence[Part], payload_kinds: Sequence[int]) -> Sequence[Part]:
-    """``parts`` in payload kinds that this reader takes (each ``kind << 8 | version``).
-
-    They end before a batch that is damaged, so that a reader is given all that lies in front of it.
+def as_records(parts: Sequence[Part]) -> Sequence[Part]:
+    """``parts`` as *records*. They end before a batch that is damaged, so that a reader is given all that
+    lies in front of it.
 
     Raises:
         CorruptBatch: it is the first one.
         OSError: the log cannot be read.
     """
-    if takes_arrow(payload_kinds):  # of a typed topic, the fetch was refused to who does not know its rows
-        return parts
     converted: list[Part] = []
     for part in parts:
         try:

@@ -1,19 +1,16 @@
-"""What readers are given of a log with batches of both kinds, in memory and in a file."""
+"""What readers of records alone are given of a log with batches of both kinds, in memory and in a file."""
 
 import pyarrow as pa
 import pytest
 
-from sparklog.broker.conversion.for_reader import for_reader
+from sparklog.broker.conversion.untyped_rows import as_records
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.parts import FileSlice, part_length, read_parts
 from sparklog.records.arrow.arrow_payload import ArrowPayload
 from sparklog.records.envelope import crc_matches, split, stamp
 from sparklog.records.kafka.encode import Record, build_records_batch
 from sparklog.records.payload import payload_of
-from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
 from sparklog.storage.disk import LocalDisk
-
-TAKES_RECORDS_ONLY = ()
 
 
 def records(offset, *values):
@@ -64,24 +61,20 @@ def rows_of(parts):
     return found
 
 
-def test_who_takes_arrow_is_given_the_very_bytes(part):
-    assert for_reader([part], SUPPORTED_PAYLOADS) == [part]
-
-
 def test_others_are_given_all_records_at_their_offsets(part):
-    given = for_reader([part], TAKES_RECORDS_ONLY)
+    given = as_records([part])
     assert rows_of(given) == list(enumerate([b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h", b"i"]))
 
 
 def test_runs_of_records_stay_slices_of_their_file(part):
-    given = for_reader([part], TAKES_RECORDS_ONLY)
+    given = as_records([part])
     assert [type(one) is type(part) for one in given] == [True, False, True, False, False, True]
     assert [part_length(given[0]), part_length(given[-1])] == [len(LOG[0] + LOG[1]), len(LOG[-1])]
 
 
 def test_what_has_no_arrow_in_it_is_given_as_it_is():
     only_records = memoryview(LOG[0] + LOG[1])
-    assert for_reader([only_records], TAKES_RECORDS_ONLY) == [only_records]
+    assert as_records([only_records]) == [only_records]
 
 
 def rotten(batch):
@@ -93,7 +86,7 @@ def rotten(batch):
 
 def test_a_rotten_arrow_batch_is_given_to_nobody_as_records():
     with pytest.raises(CorruptBatch, match="offset 3 does not match its CRC"):
-        for_reader([rotten(LOG[2]) + LOG[3]], TAKES_RECORDS_ONLY)
+        as_records([rotten(LOG[2]) + LOG[3]])
 
 
 @pytest.mark.bug("B66", "away", "A rotten batch hides the intact batches before it.")
@@ -102,11 +95,11 @@ def test_what_lies_in_front_of_a_rotten_batch_is_given(number):
     whole = b"".join([*LOG[:number], rotten(LOG[number]), *LOG[number + 1 :]])
     values = [b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h", b"i"]
     in_front = {2: 3, 4: 6, 5: 7}[number]
-    assert rows_of(for_reader([whole], TAKES_RECORDS_ONLY)) == list(enumerate(values[:in_front]))
+    assert rows_of(as_records([whole])) == list(enumerate(values[:in_front]))
 
 
 def test_nothing_behind_the_part_with_a_rotten_batch_is_given():
-    given = for_reader([LOG[0], rotten(LOG[2]), LOG[3]], TAKES_RECORDS_ONLY)
+    given = as_records([LOG[0], rotten(LOG[2]), LOG[3]])
     assert rows_of(given) == [(0, b"a")]
 
 
@@ -115,8 +108,8 @@ def test_nothing_behind_the_part_with_a_rotten_batch_is_given():
 )
 def test_what_is_no_whole_batch_is_told_when_nothing_lies_in_front_of_it(torn):
     with pytest.raises(CorruptBatch):
-        for_reader([memoryview(torn)], TAKES_RECORDS_ONLY)
-    assert rows_of(for_reader([LOG[0] + LOG[2] + LOG[3] + torn], TAKES_RECORDS_ONLY)) == [
+        as_records([memoryview(torn)])
+    assert rows_of(as_records([LOG[0] + LOG[2] + LOG[3] + torn])) == [
         (0, b"a"),
         (3, b"d"),
         (4, b"e"),

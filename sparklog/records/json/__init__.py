@@ -1,0 +1,1 @@
+"""Typed rows as JSON, for readers that know Kafka's records alone."""
