@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sparklog.cli.cluster.reassign.placement import plan_placement
 from sparklog.cli.cluster.reassign.plan_file import VERSION, Plan, write_plan
 from sparklog.cli.command import DONE, UsageError
 from sparklog.cli.connect import cluster_words, wants_json
@@ -17,6 +16,7 @@ from sparklog.client.admin import UNKNOWN_TOPIC_WAIT_MS
 from sparklog.client.changes import ClusterChanges
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata.cluster_metadata import ClusterMetadata
+from sparklog.core.placement.even_placement import plan_placement
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerId, TopicPartition
 

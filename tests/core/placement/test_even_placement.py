@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparklog.cli.cluster.reassign.placement import plan_placement
+from sparklog.core.placement.even_placement import plan_placement
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import TopicPartition
 
