@@ -147,6 +147,8 @@ def _options(args: argparse.Namespace) -> ClusterOptions:
         zookeeper=args.zookeeper or file.zookeeper,
         master=args.master,
         settings=file.settings | dict(args.settings),
+        settings_file=args.settings_file,
+        settings_over_file=dict(args.settings),
         log_dir_patterns=file.log_dir_patterns,
         chooses_defaults=True,
         has_page=True,

@@ -25,6 +25,23 @@ def add_action(
     actions: Actions, name: str, summary: str, do: Do, examples: Sequence[str] = ()
 ) -> argparse.ArgumentParser:
     """A parser for one action, with the options that every action has."""
+    return _add_parser(actions, name, summary, do, examples)
+
+
+def add_plain_action(
+    actions: Actions,
+    name: str,
+    summary: str,
+    examples: Sequence[str],
+    do: Callable[[argparse.Namespace], int],
+) -> argparse.ArgumentParser:
+    """Likewise, for an action that connects by itself."""
+    return _add_parser(actions, name, summary, do, examples)
+
+
+def _add_parser(
+    actions: Actions, name: str, summary: str, do: Callable[..., int], examples: Sequence[str]
+) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = actions.add_parser(
         name,
         help=summary,

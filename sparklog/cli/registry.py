@@ -11,6 +11,7 @@ from sparklog.model.errors import SparklogError
 
 BUILT_IN: Final[Mapping[str, str]] = {
     "status": "sparklog.cli.cluster.status.command:COMMAND",
+    "brokers": "sparklog.cli.cluster.brokers.command:COMMAND",
     "events": "sparklog.cli.cluster.status.events:COMMAND",
     "page": "sparklog.web.command:COMMAND",
     "topics": "sparklog.cli.logs.topics.command:COMMAND",

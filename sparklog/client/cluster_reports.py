@@ -1,4 +1,4 @@
-"""The controller's report of the cluster, as any broker gives it, or the controller itself."""
+"""The controller's report of the cluster and its operations, through any broker, or at the controller."""
 
 from typing import Final
 
@@ -6,6 +6,7 @@ from sparklog.client.calls.bootstrap import Endpoint
 from sparklog.client.cluster import ClusterClient
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.network.dialing.connector import Connector
+from sparklog.wire.messages.admin.operate_brokers import OperateBrokersRequest, OperateBrokersResponse
 from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest, ClusterReportResponse
 
 CONTROLLER_TIMEOUT_MS: Final = 3_000
@@ -33,6 +34,38 @@ def report_of_controller(
         endpoint.host, endpoint.port, client_id=client_id, timeout_ms=CONTROLLER_TIMEOUT_MS
     ) as connection:
         return _checked(connection.call(request, timeout_ms=CONTROLLER_TIMEOUT_MS))
+
+
+def operate_brokers(
+    cluster: ClusterClient, request: OperateBrokersRequest, *, timeout_ms: int
+) -> OperateBrokersResponse:
+    """Have the controller begin or cancel an operation. KafkaError if it is refused; ClusterUnavailable if no
+    broker, or no controller, answers in time.
+    """
+    response: OperateBrokersResponse = cluster.call_controller(
+        request, lambda answer: _retried(answer.error_code), timeout_ms=timeout_ms
+    )
+    return _not_refused(response)
+
+
+def operate_brokers_at(
+    connector: Connector, endpoint: Endpoint, request: OperateBrokersRequest, *, client_id: str
+) -> OperateBrokersResponse:
+    """Likewise at the controller's own listener. OSError if it does not answer."""
+    with connector.open(
+        endpoint.host, endpoint.port, client_id=client_id, timeout_ms=CONTROLLER_TIMEOUT_MS
+    ) as connection:
+        return _not_refused(connection.call(request, timeout_ms=CONTROLLER_TIMEOUT_MS))
+
+
+def _retried(code: ErrorCode) -> ErrorCode:
+    return code if code in (ErrorCode.not_controller, ErrorCode.network_exception) else ErrorCode.none
+
+
+def _not_refused(response: OperateBrokersResponse) -> OperateBrokersResponse:
+    if response.error_code is not ErrorCode.none:
+        raise KafkaError(response.error_code, response.error_message or response.error_code.name)
+    return response
 
 
 def _checked(response: ClusterReportResponse) -> ClusterReportResponse:

@@ -9,11 +9,12 @@ sender per live broker.
 import itertools
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Final
 
 from sparklog.controller.broker_channels import BrokerChannels, ChannelPorts
+from sparklog.controller.broker_wishes import Known, follow_wishes
 from sparklog.controller.candidate import Candidate
 from sparklog.controller.channel_connections import ChannelConnections
 from sparklog.controller.event_loop import EventLoop
@@ -209,6 +210,11 @@ class ControllerServer:
         """Tell the cluster how the brokers of this application are. Comes back at once."""
         hosted = tuple(brokers)
         self._loop.submit(lambda: self._in_candidate().publish(hosted))
+
+    def follow_wishes(self, brokers: Sequence[BrokerId], obey: Callable[[Known], None]) -> None:
+        """Call ``obey`` with what is wished of these brokers, and with each change, on another thread."""
+        ids = tuple(brokers)
+        self._user_loops.start("broker-wishes", lambda: follow_wishes(self._zookeeper, ids, obey))
 
     def run_events(self) -> None:
         """Wait until everything that is queued now has been worked off."""

@@ -3,10 +3,11 @@
 from typing import Final
 
 from sparklog import __version__
-from sparklog.core.controller.cluster_view import ClusterView
+from sparklog.core.controller.cluster_view import ClusterView, OperationView
 from sparklog.core.controller.events.cluster_event import NumberedEvent
 from sparklog.core.controller.events.event_log import events_after
-from sparklog.core.controller.state.applications import KnownBroker, host_of
+from sparklog.core.controller.state.applications import HostedBroker, KnownBroker, host_of
+from sparklog.core.controller.state.wishes import Wish
 from sparklog.core.controller.state.znodes import ControllerNode
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId
@@ -16,11 +17,15 @@ from sparklog.wire.messages.discovery.cluster_report import (
     ReportedBroker,
     ReportedController,
     ReportedEvent,
+    ReportedOperation,
+    ReportedWait,
 )
 
 EVENTS_PER_ANSWER_MAX: Final = 1_000
 SERVING: Final = "serving"
 AWAY: Final = "away"
+STOPPING: Final = "stopping"
+DRAINING: Final = "draining"
 
 
 def report_of(
@@ -46,6 +51,7 @@ def report_of(
         moving=view.moving,
         last_number=view.events[-1].number if view.events else 0,
         events=[_event(one) for one in events],
+        operations=[_operation(one) for one in view.operations],
     )
 
 
@@ -81,7 +87,7 @@ def _broker(view: ClusterView, broker_id: BrokerId) -> ReportedBroker:
         host=known.host or None,
         application=known.application or None,
         release=known.release or None,
-        wish="serving",
+        wish=known.wish.value,
     )
     if hosted is not None:
         report.reason, report.since_ms, report.relaunches = (
@@ -90,18 +96,42 @@ def _broker(view: ClusterView, broker_id: BrokerId) -> ReportedBroker:
             hosted.relaunches,
         )
     if live is None:
-        report.state = hosted.state if hosted is not None and hosted.state != SERVING else AWAY
+        report.state = _state_without_session(known, hosted)
         report.replicas, report.in_sync = view.away[broker_id]
-        if application is None:
+        if known.wish is not Wish.serving:
+            report.reason = f"start it with: sparklog brokers start {broker_id}"
+        elif application is None:
             report.reason = f"no application runs it{_since_when(known)}"
         return report
     endpoint = next(iter(live.broker.endpoints.values()), None)
     if endpoint is not None:
         report.host, report.port = endpoint.host, endpoint.port
     report.rack = live.broker.rack
-    report.state = "stopping" if live.is_stopping else SERVING
+    report.state = STOPPING if live.is_stopping else DRAINING if live.is_being_drained else SERVING
     report.leaders, report.replicas, report.in_sync = live.leaders, live.replicas, live.in_sync
     return report
+
+
+def _state_without_session(known: KnownBroker, hosted: HostedBroker | None) -> str:
+    if known.wish is not Wish.serving:
+        return known.wish.value
+    return hosted.state if hosted is not None and hosted.state != SERVING else AWAY
+
+
+def _operation(view: OperationView) -> ReportedOperation:
+    operation = view.operation
+    return ReportedOperation(
+        id_=operation.id,
+        kind=operation.kind.value,
+        brokers=list(operation.brokers),
+        state=operation.state.value,
+        reason=operation.reason or None,
+        done=view.done,
+        total=operation.total,
+        waits=[ReportedWait(words=wait.words, topics=list(wait.topics)) for wait in view.waits],
+        requested_by=operation.requested_by,
+        since_ms=operation.since_ms,
+    )
 
 
 def _since_when(known: KnownBroker) -> str:

@@ -21,6 +21,12 @@ from sparklog.core.controller.state.applications import (
     known_broker_path,
 )
 from sparklog.core.controller.state.image import ClusterSnapshot, EntityNode, LiveBroker, TopicSnapshot
+from sparklog.core.controller.state.operations import (
+    OPERATIONS,
+    Operation,
+    decode_operation,
+    operation_path,
+)
 from sparklog.core.controller.state.znodes import (
     BROKER_CONFIGS,
     BROKER_IDS,
@@ -97,6 +103,16 @@ def _read_known(zookeeper: ZooKeeper) -> dict[BrokerId, KnownBroker]:
     }
 
 
+def _read_operations(zookeeper: ZooKeeper) -> dict[int, Operation]:
+    ids = sorted(int(name) for name in zookeeper.children(OPERATIONS))
+    nodes = zookeeper.get_many([operation_path(one) for one in ids])
+    return {
+        one: decode_operation(one, node.data, node.stat.version)
+        for one, node in zip(ids, nodes, strict=True)
+        if node is not None
+    }
+
+
 def has_withdrawn(zookeeper: ZooKeeper, known: LiveBroker) -> bool:
     """Whether a broker without a registration has ended it by itself, as ``withdraw_suspect`` does: nothing
     else rewrites the record that the registration of this incarnation wrote.
@@ -155,6 +171,7 @@ def read_snapshot(
         producer_block_version=-1 if block is None else block.stat.version,
         broker_configs=_read_broker_configs(zookeeper),
         known=_read_known(zookeeper),
+        operations=_read_operations(zookeeper),
         quotas=read_entities(zookeeper),
         acls=read_acls(zookeeper, _patterns(zookeeper)) if with_acls else {},
     )

@@ -19,6 +19,7 @@ Whatever ends the term raises ``TermEnded``; its owner then calls ``close``.
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Final
 
 from sparklog.controller.ports import AnswerCommand, Channels
@@ -133,7 +134,7 @@ class Term:
         """What other threads may see of this term; ``last`` itself if nothing has changed since."""
         if last is not None and last.is_of(self.image, self._events):
             return last
-        return view_of(self.image, self._events)
+        return view_of(self.image, self._events, self._machine.work.operation_waits)
 
     # ------------------------------------------------------------------------- facts
 
@@ -164,6 +165,7 @@ class Term:
         change = describe_change(command.request)
         if change is not None:
             logger.info("%s asks to %s", command.requester, change)
+        command = replace(command, asked_ms=self._clock.wall_ms())
         self._next_command += 1
         command_id = CommandId(self._next_command)
         self._waiting[command_id] = (command, answer)

@@ -108,6 +108,7 @@ UNCONDITIONAL: Final[Mapping[str, Asked]] = {
     "OpenWrite": with_topics("OpenWrite", app_id=OWN_NAME),
     "ClusterReport": asked("ClusterReport"),
     "AlterSchema": asked("AlterSchema", topic=TOPIC, from_version=1),
+    "OperateBrokers": asked("OperateBrokers", action="cancel"),
     "DescribeSchema": asked("DescribeSchema", topics=[TOPIC]),
     **{
         name: with_topics(name)

@@ -6,12 +6,14 @@ has launched what takes longer.
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from sparklog.controller.broker_wishes import Known, read_wishes
 from sparklog.controller.controller_server import ControllerServer
 from sparklog.core.controller.events.cluster_event import NumberedEvent
 from sparklog.core.controller.state.applications import HostedBroker
+from sparklog.core.controller.state.wishes import WishedBroker
 from sparklog.core.controller.state.znodes import (
     BROKER_IDS,
     CLUSTER_ID,
@@ -139,9 +141,21 @@ class ControllerCandidate:
     def events(self) -> tuple[NumberedEvent, ...]:
         return self._server.events
 
+    def wishes(self, brokers: Sequence[int]) -> dict[int, WishedBroker]:
+        return _wished(read_wishes(self._zookeeper, map(BrokerId, brokers)))
+
+    def follow_wishes(
+        self, brokers: Sequence[int], obey: Callable[[Mapping[int, WishedBroker]], None]
+    ) -> None:
+        self._server.follow_wishes(tuple(map(BrokerId, brokers)), lambda known: obey(_wished(known)))
+
     def publish(self, brokers: Sequence[HostedBroker]) -> None:
         self._server.publish(brokers)
 
     def stop(self) -> None:
         self._server.stop()
         self._zookeeper.close()
+
+
+def _wished(known: Known) -> dict[int, WishedBroker]:
+    return {int(broker): WishedBroker(one.wish, one.starts) for broker, one in known.items()}

@@ -5,12 +5,13 @@ commands do not need, and its import overlaps with the start of Spark's JVM.
 """
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
 from sparklog.core.controller.events.cluster_event import NumberedEvent
 from sparklog.core.controller.state.applications import HostedBroker
+from sparklog.core.controller.state.wishes import WishedBroker
 from sparklog.model.ids import BrokerEpoch, BrokerId
 from sparklog_runtime.driver_servers.elected_controller import ElectedController
 
@@ -73,6 +74,16 @@ class Controller(Protocol):
 
     def events(self) -> tuple[NumberedEvent, ...]:
         """The newest events of its term, or of its last one, oldest first; none if it never was in office."""
+        ...
+
+    def wishes(self, brokers: Sequence[int]) -> Mapping[int, WishedBroker]:
+        """What is wished of these brokers now, as far as they have registered before."""
+        ...
+
+    def follow_wishes(
+        self, brokers: Sequence[int], obey: Callable[[Mapping[int, WishedBroker]], None]
+    ) -> None:
+        """Call ``obey``, on another thread, with what is wished of them, and again with what has changed."""
         ...
 
     def publish(self, brokers: Sequence[HostedBroker]) -> None:

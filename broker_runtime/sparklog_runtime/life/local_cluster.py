@@ -35,6 +35,7 @@ from sparklog_runtime.broker_process.job_launcher import SparkJobLauncher
 from sparklog_runtime.driver_servers.servers import Controller, embedded_zookeeper, preload, start_controller
 from sparklog_runtime.driver_servers.zookeeper_keeper import ZooKeeperKeeper
 from sparklog_runtime.executors.allocation import ExecutorAllocation
+from sparklog_runtime.executors.broker_jobs import inheritable_thread, one_broker_per_executor
 from sparklog_runtime.life.cluster_entries import broker_entries, controller_entries
 from sparklog_runtime.life.cluster_file import ClusterFile, remove_cluster_file
 from sparklog_runtime.life.cluster_page import ClusterPage
@@ -64,6 +65,7 @@ from sparklog_runtime.start.readiness import (
     await_remnants,
     await_zookeeper,
 )
+from sparklog_runtime.start.renewed_plans import RenewedPlans, stopped_in_words
 from sparklog_runtime.start.session import SparkHost
 from sparklog_runtime.start.start_patience import Background, Patience, brokers_in_words
 from sparklog_runtime.stop.child_processes import processes_of_run, send, sweep_run
@@ -159,7 +161,13 @@ class LocalCluster:
         processes = [] if supervisor is None else supervisor.processes()
         if processes:
             return ",".join(host_port(process.host, process.port) for process in processes)
-        return ",".join(self._controller.registered_brokers()) if self._controller is not None else ""
+        others = [] if self._controller is None else self._controller.registered_brokers()
+        return ",".join(others or self._own_addresses())
+
+    def _own_addresses(self) -> list[str]:
+        """Where our brokers listen once they are started, on this machine."""
+        ports = [next(iter(ports.values())) for ports in self._broker_ports] if self._runs_here() else []
+        return [host_port(LOOPBACK, port) for port in ports]
 
     @property
     def page_url(self) -> str | None:
@@ -266,7 +274,7 @@ class LocalCluster:
         self._compare_defaults(controller)
         if self._supervisor is not None:
             asked = AskedBrokers(BrokerConfig.parse(of_a_start(self._settings, options.brokers)))
-            await_metadata(controller, self._supervisor, asked, options.ids(), self._patience)
+            await_metadata(controller, self._supervisor, asked, self._supervisor.to_serve(), self._patience)
             for broker in self._supervisor.processes()[:1]:
                 asked.have_internal_topics(broker)
         self._cluster_id = controller.cluster_id
@@ -396,22 +404,29 @@ class LocalCluster:
         for warning in settings_warnings(conf):
             self._progress(f"warning: {warning}")
         self._check_certificates(logger.info)  # again: Spark knows this machine's address now
-        assert self._controller is not None
+        controller = self._controller
+        assert controller is not None
+        wished = controller.wishes(self.options.ids())
+        for line in stopped_in_words(wished, self.options.root):
+            self._progress(line)
         supervisor = Supervisor(
             ids=self._id_assignment(),
             ports_of=self._ports_of,
             callbacks=SupervisorCallbacks(
-                broker_died=self._controller.broker_died,
+                broker_died=controller.broker_died,
                 on_change=self._publisher.announce,
                 on_notice=self._notice,
             ),
-            thread=_inheritable_thread(),
+            thread=inheritable_thread(),
             tls=inter_broker_server(self._config),
+            wished=wished,
+            renewed=RenewedPlans(self.options, self._chosen, self._listeners).renew,
         )
         control_port = supervisor.listen(self._driver_host(), self._config.get_int("supervisor.port"))
         self._supervisor = supervisor
         self._patience.check()
         supervisor.launch(self._plans(supervisor.token, control_port), self._job_launcher(context, conf))
+        controller.follow_wishes(self.options.ids(), supervisor.obey)
         self._await_brokers(supervisor, conf)
 
     def _await_brokers(self, supervisor: Supervisor, conf: Mapping[str, str]) -> None:
@@ -441,7 +456,7 @@ class LocalCluster:
 
     def _missing_brokers(self, supervisor: Supervisor) -> list[int]:
         serving = {process.broker_id for process in supervisor.processes() if process.is_registered}
-        return [broker_id for broker_id in self.options.ids() if broker_id not in serving]
+        return [broker_id for broker_id in supervisor.to_serve() if broker_id not in serving]
 
     def _id_assignment(self) -> IdAssignment:
         ids = self.options.ids()
@@ -480,7 +495,7 @@ class LocalCluster:
     def _job_launcher(self, context: Any, conf: Mapping[str, str]) -> JobLauncher:
         if is_local(self._master()):
             return SparkJobLauncher(context)
-        return SparkJobLauncher(context, _one_broker_per_executor(int(conf.get("spark.executor.cores", "1"))))
+        return SparkJobLauncher(context, one_broker_per_executor(int(conf.get("spark.executor.cores", "1"))))
 
     # ------------------------------------------------------------------ while it runs
 
@@ -575,20 +590,3 @@ class LocalCluster:
         except Exception:
             logger.exception("%s did not stop properly", what)
         logger.info("stopped %s in %.1f s", what, time.monotonic() - began)
-
-
-def _inheritable_thread() -> Callable[..., threading.Thread]:
-    """PySpark's thread that keeps job tags apart: each is pinned to a JVM thread of its own."""
-    from pyspark import InheritableThread
-
-    made: Callable[..., threading.Thread] = InheritableThread
-    return made
-
-
-def _one_broker_per_executor(executor_cores: int) -> Any:
-    """A profile whose task takes more than half an executor, or None where one task fills it anyway."""
-    if executor_cores <= 1:
-        return None
-    from pyspark.resource import ResourceProfileBuilder, TaskResourceRequests
-
-    return ResourceProfileBuilder().require(TaskResourceRequests().cpus(executor_cores // 2 + 1)).build

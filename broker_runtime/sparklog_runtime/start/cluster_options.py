@@ -13,6 +13,7 @@ from sparklog.model.settings.config import check_broker_settings
 from sparklog_runtime.settings.conf_files import cluster_spark_conf
 from sparklog_runtime.settings.hosts_file import Hosts, read_hosts
 from sparklog_runtime.settings.settings_check import check_settings, executor_cores, is_local
+from sparklog_runtime.settings.settings_file import read_settings_file
 from sparklog_runtime.start.cluster_folders import Layout
 from sparklog_runtime.start.session import local_conf
 
@@ -34,6 +35,9 @@ class ClusterOptions:
     zookeeper: str | None = None
     master: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    settings_file: Path | None = None
+    """Where they come from, but for ``settings_over_file``; read again for each broker that starts again."""
+    settings_over_file: Mapping[str, str] = field(default_factory=dict)
     chooses_defaults: bool = False
     """Whether the replicas of topics follow from ``brokers`` where ``settings`` do not name them."""
     spark_conf: Mapping[str, str] = field(default_factory=dict)
@@ -44,6 +48,14 @@ class ClusterOptions:
     """Whether the driver serves a page, at any free port, where ``settings`` do not name ``web.port``."""
     application: str = ""
     """Name that stays over restarts; brokers of one application count as one rack. Empty: host and root."""
+
+    def settings_now(self) -> dict[str, str]:
+        """``settings``, with the file read again; ConfigError says what is wrong with it."""
+        if self.settings_file is None:
+            return dict(self.settings)
+        found = {**read_settings_file(self.settings_file).settings, **self.settings_over_file}
+        check_broker_settings(found)
+        return found
 
     def ids(self) -> tuple[int, ...]:
         return self.broker_ids or tuple(range(1, self.brokers + 1))

@@ -80,6 +80,7 @@ def cluster_options(args: argparse.Namespace, application: str = "") -> ClusterO
         broker_ids=args.broker_ids or (),
         zookeeper=file.zookeeper,
         settings=file.settings,
+        settings_file=args.settings,
         log_dir_patterns=file.log_dir_patterns,
         application=application,
     )

@@ -8,7 +8,7 @@ because its host may be slow. After that, a task without data gets the id, and i
 Pure: time is an argument. The supervisor guards it with its lock.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -19,8 +19,17 @@ OWNER_WAIT_MS: Final = 15_000
 class IdAssignment(Protocol):
     """Hands out broker ids; each belongs to one slot at a time."""
 
-    def claim(self, slot: int, found: Sequence[int], now_ms: int) -> int | None:
-        """The id for ``slot`` on a host that has the data of ``found``; None means ask again later."""
+    @property
+    def ids(self) -> Sequence[int]: ...
+
+    def id_of(self, slot: int) -> int | None:
+        """The id that the slot will have wherever it runs; None if that shows only there."""
+        ...
+
+    def claim(self, slot: int, found: Sequence[int], now_ms: int, wanted: Collection[int]) -> int | None:
+        """The id for ``slot`` on a host that has the data of ``found``, one of those that are ``wanted``;
+        None means ask again later.
+        """
         ...
 
     def release(self, slot: int) -> None:
@@ -34,8 +43,11 @@ class FixedIds:
 
     ids: Sequence[int]
 
-    def claim(self, slot: int, found: Sequence[int], now_ms: int) -> int | None:
+    def id_of(self, slot: int) -> int | None:
         return self.ids[slot]
+
+    def claim(self, slot: int, found: Sequence[int], now_ms: int, wanted: Collection[int]) -> int | None:
+        return self.ids[slot] if self.ids[slot] in wanted else None
 
     def release(self, slot: int) -> None:
         """Nothing to do: the id stays with the slot."""
@@ -53,12 +65,16 @@ class IdsByData:
     """Slot to the broker id that it has."""
     _waiting: set[int] = field(default_factory=set)
 
-    def claim(self, slot: int, found: Sequence[int], now_ms: int) -> int | None:
+    def id_of(self, slot: int) -> int | None:
+        return None
+
+    def claim(self, slot: int, found: Sequence[int], now_ms: int, wanted: Collection[int]) -> int | None:
         self.release(slot)
-        free = [broker_id for broker_id in self.ids if broker_id not in self._holders.values()]
+        held = self._holders.values()
+        free = [broker_id for broker_id in self.ids if broker_id in wanted and broker_id not in held]
         own = [broker_id for broker_id in free if broker_id in found]
         self._waiting.add(slot)
-        all_heard = len(self._holders) + len(self._waiting) >= len(self.ids)
+        all_heard = len(self._holders) + len(self._waiting) >= len(wanted)
         may_take_any = all_heard or now_ms - self.started_ms >= OWNER_WAIT_MS
         given = own[0] if own else free[0] if free and may_take_any else None
         if given is not None:

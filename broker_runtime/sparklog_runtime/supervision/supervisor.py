@@ -17,12 +17,14 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
 from sparklog.core.controller.state.applications import HostedBroker
+from sparklog.core.controller.state.wishes import WishedBroker
 from sparklog.model.errors import ConfigError, SparklogError, UnsafeStartError
-from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
+from sparklog.model.ids import BrokerEpoch, BrokerId
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
 from sparklog_runtime.broker_process.control_channel import (
     ControlConnection,
@@ -30,14 +32,15 @@ from sparklog_runtime.broker_process.control_channel import (
     Message,
     require_int,
     require_list,
-    require_mapping,
     require_str,
 )
-from sparklog_runtime.stop.process_end import ProcessWatch, cause_of_end, end_in_words
+from sparklog_runtime.stop.process_end import cause_of_end, end_in_words
 from sparklog_runtime.supervision.control_listener import ControlListener
 from sparklog_runtime.supervision.executor_waits import WaitingBroker
 from sparklog_runtime.supervision.id_assignment import IdAssignment
-from sparklog_runtime.supervision.start_history import CRASH_LOOP_STARTS, StartHistory
+from sparklog_runtime.supervision.slots import BrokerProcess, Slot, name_of, registered_process
+from sparklog_runtime.supervision.start_history import StartHistory
+from sparklog_runtime.supervision.wished_brokers import WishedBrokers
 
 if TYPE_CHECKING:
     from sparklog.network.tls.sides import TlsServer
@@ -51,9 +54,6 @@ CANCEL_INTERVAL_S: Final = 0.5
 """How often a stop cancels jobs that have no process yet: Spark may submit one after it was cancelled."""
 
 START_TRIES_MAX: Final = 3
-
-NO_EXECUTOR_S: Final = 10.0
-"""A job that has no process after this long waits for an executor."""
 
 CAUSE_WAIT_MS: Final = 20
 """How long a death waits for its cause, which follows the end of the connection within a millisecond or so:
@@ -71,59 +71,6 @@ class JobLauncher(Protocol):
     def cancel(self, slot: int) -> None:
         """End a slot's task by force."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerProcess:
-    """A broker's process as it is now."""
-
-    broker_id: BrokerId
-    pid: int
-    host: str
-    port: int
-    epoch: BrokerEpoch
-    log_dirs: tuple[str, ...]
-    is_registered: bool
-    metrics_port: int | None = None
-    listeners: Mapping[str, str] = field(default_factory=dict)
-    """``host:port`` by listener name, once it is registered."""
-
-
-@dataclass(slots=True)
-class _Slot:
-    plan: BrokerPlan
-    process: BrokerProcess | None = None
-    """The last process that said hello; kept after its death until another takes over."""
-    connection: ControlConnection | None = None
-    registered_at: float | None = None
-    starts: StartHistory = field(default_factory=StartHistory)
-    shown_reason: str = ""
-    """Why its broker cannot run, as it was reported last: a reason that stays is reported once."""
-    ended: bool = False
-    job: int = 0
-    """Counts this slot's jobs, so that a cancel meant for one never hits the next."""
-    job_runs: bool = False
-    without_process_since: float = 0.0
-    """When its job was launched, or when the process of that job ended: Spark runs a task again by itself."""
-    said_bye: bool = False
-    buried_pid: int = -1
-    """The last process that was reported dead."""
-    farewell: str = ""
-    """Why the process stopped, if it said so before it ended."""
-    watch: ProcessWatch | None = None
-    died_at: float | None = None
-    """Since when its broker is away; None while it serves."""
-    failure: str = ""
-    fatal: bool = False
-    is_unsafe: bool = False
-    """Whether its start is refused for safety."""
-    zookeeper_is_away: bool = False
-    """Whether that is the failure of this start."""
-    threads: list[threading.Thread] = field(default_factory=list)
-    is_recovering: bool = False
-    """Whether the process said that it is, and has not registered since."""
-    shown: HostedBroker | None = None
-    """What was last said of its broker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,16 +96,21 @@ class Supervisor:
         callbacks: SupervisorCallbacks,
         thread: Callable[..., threading.Thread] = threading.Thread,
         tls: "TlsServer | None" = None,
+        wished: Mapping[int, WishedBroker] = MappingProxyType({}),
+        renewed: Callable[[BrokerPlan], BrokerPlan] = lambda plan: plan,
     ) -> None:
         """``ports_of`` says by listener on which ports a broker listens, the one that users see first.
-        ``tls``: of the control port; None for one in the clear.
+        ``tls``: of the control port; None for one in the clear. ``wished``: what is wished of brokers now.
+        ``renewed``: a plan with settings as they are now, for a broker that is launched again; ConfigError.
         """
+        self._renewed = renewed
+        self._wishes = WishedBrokers(ids, dict(wished))
         self.token: Final = secrets.token_hex(32)
         self._ids = ids
         self._ports_of = ports_of
         self._callbacks = callbacks
         self._thread = thread
-        self._slots: dict[int, _Slot] = {}
+        self._slots: dict[int, Slot] = {}
         self._changed = threading.Condition()
         self._stopping = False
         self._listener = ControlListener(self.token, self._serve, tls)
@@ -176,7 +128,7 @@ class Supervisor:
         with self._changed:
             if self._stopping:
                 return
-            self._slots = {plan.slot: _Slot(plan) for plan in plans}
+            self._slots = {plan.slot: Slot(plan) for plan in plans}
             slots = list(self._slots.values())
         for slot in slots:
             runner = self._thread(
@@ -188,10 +140,36 @@ class Supervisor:
             slot.threads.append(runner)
             runner.start()
 
-    def processes(self) -> list[BrokerProcess]:
-        """The broker processes, by broker id; one that died stays until its successor said hello."""
+    def obey(self, wished: Mapping[int, WishedBroker]) -> None:
+        """This is wished of brokers now: stop those that shall not serve, launch those that shall."""
         with self._changed:
-            found = [slot.process for slot in self._slots.values() if slot.process is not None]
+            if not self._wishes.note(wished):
+                return
+            unwished = [slot for slot in self._slots.values() if not self._may_run(slot)]
+            connections = [slot.connection for slot in unwished if slot.connection is not None]
+            waiting = [(slot, slot.job) for slot in unwished if slot.job_runs and slot.connection is None]
+            self._changed.notify_all()
+        for connection in connections:
+            _try_send(connection, {"type": "stop"})
+        for slot, job in waiting:
+            self._cancel(slot, job)
+        self._callbacks.on_change()
+
+    def to_serve(self) -> list[int]:
+        """The ids of brokers whose wish is to serve."""
+        with self._changed:
+            return self._wishes.to_serve()
+
+    def processes(self) -> list[BrokerProcess]:
+        """The broker processes, by broker id; one that died stays until its successor said hello. Brokers
+        that stay stopped have none.
+        """
+        with self._changed:
+            found = [
+                slot.process
+                for slot in self._slots.values()
+                if slot.process is not None and (slot.connection is not None or self._may_run(slot))
+            ]
         return sorted(found, key=lambda process: process.broker_id)
 
     def waiting_for_executors(self) -> list[WaitingBroker]:
@@ -203,15 +181,16 @@ class Supervisor:
                     slot.process.broker_id, slot.without_process_since, now - slot.without_process_since
                 )
                 for slot in self._slots.values()
-                if slot.process is not None and slot.connection is None and slot.job_runs
+                if slot.process is not None
+                and slot.connection is None
+                and slot.job_runs
+                and self._may_run(slot)
             ]
 
     def hosted(self) -> list[HostedBroker]:
-        """How each broker is that has had a process here, by broker id."""
+        """How each broker is that has had a process here, or stays stopped; by broker id."""
         with self._changed:
-            slots = [slot for slot in self._slots.values() if slot.process is not None]
-            found = [_hosted(slot, is_stopping=self._stopping) for slot in slots]
-        return sorted(found, key=lambda broker: broker.broker_id)
+            return self._wishes.hosted(self._slots.values(), is_stopping=self._stopping)
 
     def wait_registered(self, timeout_s: float) -> bool:
         """Wait until all brokers serve; ends early, with False, at a stop or when one cannot."""
@@ -258,7 +237,10 @@ class Supervisor:
     # ------------------------------------------------------------------ slots
 
     def _is_complete(self) -> bool:
-        return all(slot.process is not None and slot.process.is_registered for slot in self._slots.values())
+        return self._wishes.are_registered(self._slots.values())
+
+    def _may_run(self, slot: Slot) -> bool:
+        return self._wishes.may_run(slot, self._slots.values())
 
     def _failure(self) -> SparklogError | None:
         for slot in self._slots.values():
@@ -266,13 +248,13 @@ class Supervisor:
                 return (UnsafeStartError if slot.is_unsafe else SparklogError)(slot.failure)
         return None
 
-    def _wait_ended(self, slots: Sequence[_Slot], deadline: float) -> bool:
+    def _wait_ended(self, slots: Sequence[Slot], deadline: float) -> bool:
         with self._changed:
             return self._changed.wait_for(
                 lambda: all(slot.ended for slot in slots), max(0.0, deadline - time.monotonic())
             )
 
-    def _wait_ended_or_cancel_waiting(self, slots: Sequence[_Slot], deadline: float) -> bool:
+    def _wait_ended_or_cancel_waiting(self, slots: Sequence[Slot], deadline: float) -> bool:
         """Wait until all slots have ended or the deadline has passed, and cancel jobs without a process."""
         while not self._wait_ended(slots, min(deadline, time.monotonic() + CANCEL_INTERVAL_S)):
             if time.monotonic() >= deadline:
@@ -283,9 +265,9 @@ class Supervisor:
                 self._cancel(slot, job)
         return True
 
-    def _run_slot(self, slot: _Slot, launcher: JobLauncher) -> None:
+    def _run_slot(self, slot: Slot, launcher: JobLauncher) -> None:
         try:
-            while not self._stopping:
+            while self._await_wish(slot):
                 self._run_job(slot, launcher)
                 self._pause(slot)
         finally:
@@ -293,7 +275,17 @@ class Supervisor:
                 slot.ended = True
                 self._changed.notify_all()
 
-    def _run_job(self, slot: _Slot, launcher: JobLauncher) -> None:
+    def _await_wish(self, slot: Slot) -> bool:
+        """Wait until its broker is to serve; False at a stop. A start that was asked for begins anew."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopping or self._may_run(slot))
+            starts = self._wishes.starts_of(slot)
+            if starts != slot.obeyed_starts:
+                slot.obeyed_starts, slot.starts = starts, StartHistory()
+                slot.failure = slot.shown_reason = ""
+            return not self._stopping
+
+    def _run_job(self, slot: Slot, launcher: JobLauncher) -> None:
         with self._changed:
             slot.job += 1
             slot.job_runs = True
@@ -303,6 +295,8 @@ class Supervisor:
             slot.farewell = ""
         error, is_fatal, is_unsafe = "", False, False
         try:
+            if slot.job > 1:
+                slot.plan = self._renewed(slot.plan)
             launcher.run(slot.plan)
         except Exception as caught:  # noqa: BLE001 (Spark reports the death of a broker as its own errors)
             error, is_fatal = _first_line(caught), isinstance(caught, ConfigError)
@@ -313,19 +307,29 @@ class Supervisor:
             if error and slot.registered_at is None and not slot.failure:
                 slot.failure, slot.fatal, slot.is_unsafe = error, is_fatal, is_unsafe
             reason = slot.farewell or slot.failure or error
-            crash_loop = slot.starts.ended(served_s, reason, counts=not slot.zookeeper_is_away)
+            is_wished = self._may_run(slot)
+            crash_loop = None
+            if is_wished:
+                crash_loop = slot.starts.ended(served_s, reason, counts=not slot.zookeeper_is_away)
             self._changed.notify_all()
-        if not self._stopping:
+        if not self._stopping and is_wished:
             logger.warning("the job of slot %d ended: %s", slot.plan.slot, error or "the broker stopped")
             if crash_loop is not None:
-                self._callbacks.on_notice(f"{_name(slot)}: {crash_loop}")
+                self._callbacks.on_notice(f"{name_of(slot)}: {crash_loop}")
 
-    def _pause(self, slot: _Slot) -> None:
-        """Wait before the next job."""
+    def _pause(self, slot: Slot) -> None:
+        """Wait before the next job, unless a start is asked for now."""
         with self._changed:
-            self._changed.wait_for(lambda: self._stopping, slot.starts.pause_s())
+            self._changed.wait_for(
+                lambda: (
+                    self._stopping
+                    or not self._may_run(slot)
+                    or self._wishes.starts_of(slot) != slot.obeyed_starts
+                ),
+                slot.starts.pause_s(),
+            )
 
-    def _cancel(self, slot: _Slot, job: int) -> None:
+    def _cancel(self, slot: Slot, job: int) -> None:
         with self._changed:
             if slot.job != job or not slot.job_runs or self._launcher is None:
                 return
@@ -349,7 +353,7 @@ class Supervisor:
             connection.close()
             self._on_connection_end(slot, connection)
 
-    def _greet(self, connection: ControlConnection, hello: Message) -> _Slot | None:
+    def _greet(self, connection: ControlConnection, hello: Message) -> Slot | None:
         """Send the process its broker id. None if the process has to stop."""
         slot = self._slot(hello)
         broker_id = self._identify(slot, hello)
@@ -359,55 +363,40 @@ class Supervisor:
         pid = require_int(hello, "pid")
         self._take_over(slot, connection, broker_id, pid)
         connection.send({"type": "welcome", "broker_id": broker_id, "ports": dict(self._ports_of(broker_id))})
-        if self._stopping or pid == slot.buried_pid:
+        if self._stopping or pid == slot.buried_pid or not self._wishes.serves(broker_id):
             # A live process that was reported dead has lost its registration: it must start again.
             _try_send(connection, {"type": "stop"})
         logger.info("broker %d is process %d", broker_id, pid)
         self._callbacks.on_change()
         return slot
 
-    def _slot(self, message: Message) -> _Slot:
+    def _slot(self, message: Message) -> Slot:
         with self._changed:
             slot = self._slots.get(require_int(message, "slot"))
         if slot is None:
             raise ControlError(f"there is no slot {message['slot']}")
         return slot
 
-    def _identify(self, slot: _Slot, hello: Message) -> int | None:
+    def _identify(self, slot: Slot, hello: Message) -> int | None:
         found = (
             [require_int(hello, "broker_id")] if "broker_id" in hello else require_list(hello, "found", int)
         )
         with self._changed:
-            while not self._stopping:
+            while not self._stopping and self._may_run(slot):
                 now_ms = time.monotonic_ns() // 1_000_000
-                broker_id = self._ids.claim(slot.plan.slot, found, now_ms)
+                broker_id = self._ids.claim(slot.plan.slot, found, now_ms, self._wishes.to_serve())
                 if broker_id is not None:
                     return broker_id
                 self._changed.wait(0.2)
         return None
 
-    def _take_over(self, slot: _Slot, connection: ControlConnection, broker_id: int, pid: int) -> None:
+    def _take_over(self, slot: Slot, connection: ControlConnection, broker_id: int, pid: int) -> None:
         with self._changed:
-            slot.connection = connection
-            slot.is_recovering = False
-            slot.said_bye = False
-            slot.farewell = ""
-            if slot.watch is not None:
-                slot.watch.close()
-            # A process of another host has a number that means another process here.
-            slot.watch = ProcessWatch(pid) if slot.plan.host is not None else None
-            slot.process = BrokerProcess(
-                broker_id=BrokerId(broker_id),
-                pid=pid,
-                host=slot.plan.host or "",
-                port=next(iter(self._ports_of(broker_id).values())),
-                epoch=NO_BROKER_EPOCH,
-                log_dirs=tuple(pattern.format(id=broker_id) for pattern in slot.plan.log_dir_patterns),
-                is_registered=False,
-            )
+            port = next(iter(self._ports_of(broker_id).values()))
+            slot.take_over(connection, BrokerId(broker_id), pid, port)
             self._changed.notify_all()
 
-    def _on_message(self, slot: _Slot, connection: ControlConnection, message: Message) -> None:
+    def _on_message(self, slot: Slot, connection: ControlConnection, message: Message) -> None:
         match message["type"]:
             case "registered":
                 self._on_registered(slot, connection, message)
@@ -425,7 +414,7 @@ class Supervisor:
             case unknown:
                 raise ControlError(f"a broker does not say {unknown!r}")
 
-    def _on_failed(self, slot: _Slot, message: Message) -> None:
+    def _on_failed(self, slot: Slot, message: Message) -> None:
         """A broker's process cannot run; it may not even have said hello."""
         reason = require_str(message, "reason")
         logger.error("the broker in slot %d cannot run: %s", slot.plan.slot, reason)
@@ -437,23 +426,13 @@ class Supervisor:
             is_new, slot.shown_reason = reason != slot.shown_reason, reason
             self._changed.notify_all()
         if is_new:
-            self._callbacks.on_notice(f"{_name(slot)} cannot run: {reason}")
+            self._callbacks.on_notice(f"{name_of(slot)} cannot run: {reason}")
 
-    def _on_registered(self, slot: _Slot, connection: ControlConnection, message: Message) -> None:
+    def _on_registered(self, slot: Slot, connection: ControlConnection, message: Message) -> None:
         with self._changed:
             if slot.connection is not connection or slot.process is None:
                 return
-            slot.process = BrokerProcess(
-                broker_id=slot.process.broker_id,
-                pid=slot.process.pid,
-                host=require_str(message, "host"),
-                port=require_int(message, "port"),
-                epoch=BrokerEpoch(require_int(message, "epoch")),
-                log_dirs=tuple(require_list(message, "log_dirs", str)),
-                is_registered=True,
-                metrics_port=_metrics_port(message),
-                listeners=require_mapping(message, "listeners", str),
-            )
+            slot.process = registered_process(slot.process, message)
             slot.registered_at = time.monotonic()
             logger.info("broker %d is registered in epoch %d", slot.process.broker_id, slot.process.epoch)
             slot.failure = slot.shown_reason = ""
@@ -470,7 +449,7 @@ class Supervisor:
             self._callbacks.on_notice(text)
             logger.info("%s", text)
 
-    def _on_connection_end(self, slot: _Slot, connection: ControlConnection) -> None:
+    def _on_connection_end(self, slot: Slot, connection: ControlConnection) -> None:
         """The process of a slot has died, has stopped, or cannot be reached."""
         with self._changed:
             if slot.connection is not connection:
@@ -495,10 +474,12 @@ class Supervisor:
         how = f"stopped ({farewell})" if farewell else end_in_words(watch.status() if watch else None)
         with self._changed:
             slot.farewell = farewell or f"it {how}"
+            is_wished = self._may_run(slot)
         if process is not None and was_serving and not self._stopping:
-            self._callbacks.on_notice(
-                f"broker {process.broker_id} (process {process.pid}) {how}; it is launched again"
-            )
+            what = f"{how}; it is launched again" if is_wished else "stopped, as it was asked to"
+            self._callbacks.on_notice(f"broker {process.broker_id} (process {process.pid}) {what}")
+        if not is_wished:
+            self._callbacks.on_change()
         if watch is not None:
             watch.close()
         with self._changed:
@@ -510,52 +491,11 @@ class Supervisor:
             self._cancel(slot, job)
 
 
-def _hosted(slot: _Slot, *, is_stopping: bool) -> HostedBroker:
-    """``since_ms`` stays while the state does."""
-    assert slot.process is not None, slot
-    state = _state(slot, is_stopping=is_stopping)
-    reason = slot.starts.last_reason if state == "crash loop" else slot.farewell or slot.failure
-    shown = slot.shown
-    is_same = shown is not None and shown.state == state
-    slot.shown = HostedBroker(
-        slot.process.broker_id,
-        state,
-        "" if state == "serving" else reason,
-        shown.since_ms if shown is not None and is_same else time.time_ns() // 1_000_000,
-        max(0, slot.job - 1),
-    )
-    return slot.shown
-
-
-def _state(slot: _Slot, *, is_stopping: bool) -> str:
-    """In the words of ``sparklog status``."""
-    if is_stopping:
-        return "stopping"
-    if slot.process is not None and slot.process.is_registered:
-        return "serving"
-    if slot.starts.short >= CRASH_LOOP_STARTS:
-        return "crash loop"
-    if slot.connection is not None:
-        return "recovering" if slot.is_recovering else "starting"
-    has_waited = time.monotonic() - slot.without_process_since >= NO_EXECUTOR_S
-    return "no executor" if slot.job_runs and has_waited else "away"
-
-
 def _try_send(connection: ControlConnection, message: Message) -> None:
     try:
         connection.send(message)
     except OSError as error:
         logger.info("%s did not receive %s: %s", connection.peer_name, message["type"], error)
-
-
-def _name(slot: _Slot) -> str:
-    if slot.process is not None:
-        return f"broker {slot.process.broker_id}"
-    return f"the broker of slot {slot.plan.slot}, whose id is not known yet,"
-
-
-def _metrics_port(message: Message) -> int | None:
-    return None if message.get("metrics_port") is None else require_int(message, "metrics_port")
 
 
 def _first_line(error: BaseException) -> str:

@@ -161,6 +161,7 @@ ROWS: Final = (
     _handled(10_002, "Agree", 0, 0, 0, "writes", (), Quota.request),
     _handled(10_003, "DescribeVisibility", 0, 0, 0, "writes", (DESCRIBE_TOPIC,), Quota.request),
     _copied(10_004, "ClusterReport", 0, 0, 0, "discovery", (READ_REPORTS,), Quota.request),
+    _forwarded(10_006, "OperateBrokers", 0, 0, 0, "admin", (ALTER_CLUSTER,), Quota.request),
     _partly_forwarded(10_007, "DescribeSchema", 0, 0, 0, "discovery", (DESCRIBE_SCHEMA,), Quota.request),
     _forwarded(10_008, "AlterSchema", 0, 0, 0, "admin", (ALTER_TOPIC,), Quota.request),
     _short(10_009, "LeanFetch", 0, 0, NEVER, "data", (CLUSTER_ACTION,), Quota.none, listeners=_BROKERS),

@@ -6,13 +6,21 @@ them.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 from sparklog.core.controller.events.cluster_event import EventKind, NumberedEvent
 from sparklog.core.controller.events.event_log import EventLog
+from sparklog.core.controller.operations.operation_progress import done_of
+from sparklog.core.controller.operations.operation_writes import Wait
 from sparklog.core.controller.state.applications import Application, KnownBroker
 from sparklog.core.controller.state.image import ClusterImage
+from sparklog.core.controller.state.operations import Operation
+from sparklog.core.controller.state.wishes import Wish
 from sparklog.model.cluster_facts import Broker
 from sparklog.model.ids import NO_LEADER, BrokerId, ControllerEpoch
+
+NO_WAITS: Final[Mapping[int, tuple[Wait, ...]]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +29,19 @@ class BrokerView:
 
     broker: Broker
     is_stopping: bool
+    is_being_drained: bool
     leaders: int
     replicas: int
     in_sync: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperationView:
+    """``done``: how much of its total. ``waits``: what it waits for; empty while something moves."""
+
+    operation: Operation
+    done: int
+    waits: tuple[Wait, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +61,8 @@ class ClusterView:
     away: Mapping[BrokerId, tuple[int, int]]
     """For each of them that is not registered, in how many partitions it is a replica, and in sync."""
     applications: tuple[Application, ...]
+    operations: tuple[OperationView, ...]
+    """Those under way, and the last ones that ended, by id."""
     events: tuple[NumberedEvent, ...]
     """The newest of this term."""
     event_counts: Mapping[EventKind, int]
@@ -55,28 +75,41 @@ class ClusterView:
         return self.changes == image.changes and self.events is log.kept
 
 
-def view_of(image: ClusterImage, log: EventLog) -> ClusterView:
+def view_of(
+    image: ClusterImage, log: EventLog, waits: Mapping[int, tuple[Wait, ...]] = NO_WAITS
+) -> ClusterView:
+    """``waits``: what operations wait for, by their id."""
     counts = image.counts
+    known = {one: found for one, found in sorted(image.known.items()) if _is_listed(image, one)}
     led = sum(counts.leaders[broker] for broker in image.brokers if broker != NO_LEADER)
     return ClusterView(
         epoch=image.controller_epoch,
         brokers={
             broker: BrokerView(
                 live.broker,
-                broker in image.shutting_down,
+                broker in image.shutting_down or image.wish(broker) is not Wish.serving,
+                image.is_being_drained(broker),
                 counts.leaders[broker],
                 counts.replicas[broker],
                 counts.in_sync[broker],
             )
             for broker, live in sorted(image.brokers.items())
         },
-        known=dict(sorted(image.known.items())),
+        known=known,
         away={
             broker: (counts.replicas[broker], counts.in_sync[broker])
-            for broker in image.known
+            for broker in known
             if broker not in image.brokers
         },
         applications=image.applications,
+        operations=tuple(
+            OperationView(
+                operation,
+                done_of(image, operation) if operation.is_running else operation.done,
+                waits.get(one, ()) if operation.is_running else (),
+            )
+            for one, operation in sorted(image.operations.items())
+        ),
         topics=len(image.topics) - len(image.deletions),
         partitions=counts.partitions,
         leaderless=counts.partitions - led,
@@ -87,3 +120,7 @@ def view_of(image: ClusterImage, log: EventLog) -> ClusterView:
         event_counts=dict(log.counts),
         changes=image.changes,
     )
+
+
+def _is_listed(image: ClusterImage, broker: BrokerId) -> bool:
+    return broker in image.brokers or image.wish(broker) is not Wish.removed

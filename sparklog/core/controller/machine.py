@@ -39,6 +39,7 @@ from sparklog.core.controller.actions import (
 from sparklog.core.controller.commands.broker_commands import ControlledShutdown
 from sparklog.core.controller.commands.controller_command import Command, CommandId
 from sparklog.core.controller.leaders.partition_writes import elect_one
+from sparklog.core.controller.operations.advance import next_operation
 from sparklog.core.controller.phases import PHASES_BEFORE, Phase
 from sparklog.core.controller.pipeline import broker_answers, command_intake
 from sparklog.core.controller.pipeline.broker_events import left_event, registered_event
@@ -420,6 +421,9 @@ class ControllerMachine:
             self.work.check_nothing_left()
             unsettled = [one for one, _ in self.image.partitions() if elect_one(self.image, one) is not None]
             assert not unsettled, unsettled
+            operation, waits = next_operation(self.image)
+            assert operation is None, operation
+            assert waits == self.work.operation_waits, (waits, self.work.operation_waits)
 
 
 def _names(brokers: Sequence[BrokerId]) -> str:

@@ -27,7 +27,9 @@ TRANSITIONS: Final = (
     Transition(Phase.READING_BROKERS, "on_brokers", Phase.SETTLED),
     Transition(Phase.WRITING, "on_write_refused for another reason, on_write_lost", Phase.RELOADING),
     Transition(Phase.RELOADING, "on_reloaded", Phase.SETTLED),
-    Transition(Phase.SETTLED, "settings for a broker that is not alive", Phase.READING_REGISTERED),
+    Transition(
+        Phase.SETTLED, "settings for a broker that is not alive, or a removal", Phase.READING_REGISTERED
+    ),
     Transition(Phase.READING_REGISTERED, "on_registered", Phase.SETTLED),
     Transition(Phase.SETTLED, "a command about users or quotas", Phase.READING_ENTITIES),
     Transition(Phase.WRITING, "on_write_refused: a node of users or quotas moved", Phase.READING_ENTITIES),

@@ -12,6 +12,7 @@ from sparklog.core.controller.commands.acl_commands import CreateAcls, DeleteAcl
 from sparklog.core.controller.commands.broker_commands import AllocateProducerIds, ControlledShutdown
 from sparklog.core.controller.commands.config_commands import ChangeConfigs
 from sparklog.core.controller.commands.controller_command import CommandId, Result
+from sparklog.core.controller.commands.operation_commands import OperateBrokers
 from sparklog.core.controller.commands.partition_commands import AlterPartition, Move, PartitionResult
 from sparklog.core.controller.commands.quota_commands import AlterQuotas, DescribeQuotas
 from sparklog.core.controller.commands.topic_commands import TopicToCreate
@@ -232,6 +233,29 @@ class AllocateIds:
     request: AllocateProducerIds
 
 
+@dataclass(frozen=True, slots=True)
+class BeginOperation:
+    """``asked_ms``: when it was asked for, in milliseconds since 1970."""
+
+    command: CommandId
+    request: OperateBrokers
+    requested_by: str
+    asked_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CancelOperationStep:
+    command: CommandId
+    operation: int
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceOperation:
+    """A step of an operation; never queued, because what follows is worked out from the image each time."""
+
+    operation: int
+
+
 Step = (
     FailBrokers
     | StartBrokers
@@ -256,6 +280,9 @@ Step = (
     | PurgeTopic
     | FinishShutdown
     | AllocateIds
+    | BeginOperation
+    | CancelOperationStep
+    | AdvanceOperation
 )
 
 

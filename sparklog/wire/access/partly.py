@@ -291,15 +291,25 @@ def _open_write(asked: Question) -> Verdict:
     return Admitted(request)
 
 
+HIDDEN_WAIT: Final = "partitions of topics that you may not describe"
+
+
 def _cluster_report(asked: Question) -> Verdict:
-    """Events that name topics are for those who may describe each of them, and for brokers."""
+    """Events and waits that name topics are for those who may describe each of them, and for brokers. Who may
+    not is given a wait without its words.
+    """
     if asked.access.sees(AclOperation.cluster_action, ResourceType.cluster):
         return Admitted(asked.request)
 
     def finish(response: ClusterReportResponse) -> ClusterReportResponse:
+        waits = [wait for operation in response.operations for wait in operation.waits]
         names = {name for event in response.events for name in event.topics}
+        names.update(name for wait in waits for name in wait.topics)
         visible = asked.access.filter(AclOperation.describe, ResourceType.topic, names)
         response.events = [event for event in response.events if visible.issuperset(event.topics)]
+        for wait in waits:
+            if not visible.issuperset(wait.topics):
+                wait.words, wait.topics = HIDDEN_WAIT, []
         return response
 
     return Admitted(asked.request, finish)

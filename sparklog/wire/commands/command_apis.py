@@ -19,6 +19,7 @@ from sparklog.wire.commands import (
     acl_requests,
     broker_requests,
     config_requests,
+    operation_requests,
     partition_requests,
     quota_requests,
     topic_requests,
@@ -118,6 +119,9 @@ COMMAND_APIS: Final[Mapping[int, CommandApi]] = by_key(
             broker_requests.allocate_producer_ids, broker_requests.allocate_producer_ids_response
         ),
         "AssignReplicasToDirs": _row(broker_requests.lose_logs, broker_requests.lose_logs_response),
+        "OperateBrokers": _row(
+            operation_requests.operate_brokers, operation_requests.operate_brokers_response
+        ),
         "DescribeSchema": _row(topic_requests.describe_schema, topic_requests.describe_schema_response),
         "AlterSchema": _row(topic_requests.alter_schema, topic_requests.alter_schema_response),
     }

@@ -215,6 +215,7 @@ SAMPLES: Final[Mapping[tuple[str, Condition], Sample]] = {
         _in(51, "ScramCredentialDeletion", name="matrix", mechanism=1)]),
     ("DescribeCluster", Condition.with_operations): _sample(60, include_cluster_authorized_operations=True),
     ("ClusterReport", ALWAYS): _sample(10_004),
+    ("OperateBrokers", ALWAYS): _sample(10_006, action="cancel", operation=1_000_000),
     ("DescribeProducers", ALWAYS): _sample(61, topics=[
         _in(61, "DescribeProducersTopic", name=TOPIC, partition_indexes=[0])]),
     ("DescribeTransactions", ALWAYS): _sample(65, transactional_ids=[TRANSACTION]),

@@ -13,13 +13,20 @@ from sparklog.cli.command_config import command_config_of
 from sparklog.cli.connect import bootstrap_servers_of, read_cluster_file
 from sparklog.cli.progress import say
 from sparklog.client.calls.bootstrap import Endpoint
-from sparklog.client.cluster_reports import report_of_brokers, report_of_controller
+from sparklog.client.cluster_reports import (
+    operate_brokers,
+    operate_brokers_at,
+    report_of_brokers,
+    report_of_controller,
+)
 from sparklog.client.errors import ClusterUnavailable
-from sparklog.model.errors import SparklogError
+from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
+from sparklog.wire.messages.admin.operate_brokers import OperateBrokersRequest, OperateBrokersResponse
 from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest, ClusterReportResponse
 
 ANSWER_TIMEOUT_MS: Final = 8_000
 """How long brokers may take, if any is silent."""
+OPERATE_TIMEOUT_MS: Final = 20_000
 CLIENT_ID: Final = "sparklog-cli"
 
 
@@ -54,6 +61,26 @@ class ReportSource:
             return self._from_controller(request)
         self.failure = None
         return report
+
+    def operate(self, request: OperateBrokersRequest) -> OperateBrokersResponse:
+        """Have the controller begin or cancel an operation. KafkaError if it refuses; ClusterUnavailable if
+        nobody answers, neither a broker nor, with ``--root``, the controller.
+        """
+        try:
+            return operate_brokers(self.cluster, request, timeout_ms=OPERATE_TIMEOUT_MS)
+        except ClusterUnavailable:
+            if self._root is None:
+                raise
+            connector = command_config_of(self._arguments).connector()
+            for endpoint in _controllers(self._root):
+                try:
+                    return operate_brokers_at(connector, endpoint, request, client_id=CLIENT_ID)
+                except OSError as error:
+                    say(f"warning: the controller at {endpoint} does not answer: {error}")
+                except KafkaError as refused:
+                    if refused.code is not ErrorCode.not_controller:
+                        raise
+            raise
 
     def _from_controller(self, request: ClusterReportRequest) -> ClusterReportResponse | None:
         report = None if self._root is None else report_of_root(self._arguments, self._root, request)

@@ -29,6 +29,12 @@ from sparklog.core.controller.commands.config_commands import (
     ConfigResult,
     ConfigsResult,
 )
+from sparklog.core.controller.commands.operation_commands import (
+    CancelOperation,
+    OperateBrokers,
+    OperationResult,
+    RefusedOperation,
+)
 from sparklog.core.controller.commands.partition_commands import (
     AlterPartition,
     AlterPartitionResult,
@@ -93,6 +99,9 @@ Request = (
     | ControlledShutdown
     | AllocateProducerIds
     | LoseLogs
+    | OperateBrokers
+    | CancelOperation
+    | RefusedOperation
 )
 Result = (
     AlterPartitionResult
@@ -111,6 +120,7 @@ Result = (
     | ControlledShutdownResult
     | AllocateProducerIdsResult
     | LoseLogsResult
+    | OperationResult
 )
 
 
@@ -123,6 +133,8 @@ class Command:
     client_id: str = ""
     is_strict: bool = False
     """Whether the client understands THROTTLING_QUOTA_EXCEEDED."""
+    asked_ms: int = 0
+    """When it came, in milliseconds since 1970."""
 
 
 def describe_change(request: Request) -> str | None:
@@ -155,6 +167,10 @@ def describe_change(request: Request) -> str | None:
             return f"elect {kind} leaders of {'all' if partitions is None else len(partitions)} partitions"
         case AlterReassignments(moves):
             return f"move {_some([str(move.partition) for move in moves])}"
+        case OperateBrokers(kind, brokers, _, is_all):
+            return f"{kind} {'all brokers' if is_all else 'brokers ' + _some(list(map(str, brokers)))}"
+        case CancelOperation(operation):
+            return f"cancel operation {operation}"
     return None
 
 
@@ -190,6 +206,8 @@ def refusal(request: Request, error: ErrorCode, message: str = "") -> Result:
             return _refusal_of_acls(request, error, message)
         case AlterQuotas() | DescribeQuotas() | AlterUsers() | DescribeUsers():
             return _refusal_of_entities(request, error, message)
+        case OperateBrokers() | CancelOperation() | RefusedOperation():
+            return OperationResult(error, message)
         case DescribeSchemas(names):
             return DescribedSchemas(tuple(DescribedSchema(name, error, message) for name in names))
         case AlterSchema():

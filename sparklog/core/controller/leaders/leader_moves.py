@@ -117,7 +117,8 @@ def find_imbalanced(image: ClusterImage) -> tuple[TopicPartition, ...]:
     return tuple(
         partition
         for broker, partitions in sorted(elsewhere.items())
-        if broker in image.brokers and len(partitions) * 100 > preferred[broker] * percentage
+        if broker in image.brokers and not image.is_being_drained(broker)
+        if len(partitions) * 100 > preferred[broker] * percentage
         for partition in partitions
         if _can_move(image, partition)
     )

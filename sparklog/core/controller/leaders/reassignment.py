@@ -48,7 +48,7 @@ def decide_moves(image: ClusterImage, step: Reassign) -> Decision | PartitionsRe
             if asked.partition in seen:
                 raise KafkaError(ErrorCode.invalid_request, f"{asked.partition} is named more than once.")
             seen.add(asked.partition)
-            election = _begin(image, asked)
+            election = begin_move(image, asked)
             if election is not None and asked.target is not None:
                 writes.check_node(asked.partition, election)
         except KafkaError as error:
@@ -70,7 +70,7 @@ def decide_moves(image: ClusterImage, step: Reassign) -> Decision | PartitionsRe
     return Decision(step, writes.operations(), writes.changes(), result, losses=tuple(writes.losses))
 
 
-def _begin(image: ClusterImage, asked: Move) -> Election | None:
+def begin_move(image: ClusterImage, asked: Move) -> Election | None:
     """The partition at the beginning of the move; None if it is at its target. Raises KafkaError."""
     partition = asked.partition
     state = image.state(partition)

@@ -16,6 +16,12 @@ from sparklog.core.controller.commands.broker_commands import (
 )
 from sparklog.core.controller.commands.config_commands import ChangeConfigs
 from sparklog.core.controller.commands.controller_command import Command, CommandId, Result
+from sparklog.core.controller.commands.operation_commands import (
+    CancelOperation,
+    OperateBrokers,
+    OperationResult,
+    RefusedOperation,
+)
 from sparklog.core.controller.commands.partition_commands import (
     AlterPartition,
     AlterReassignments,
@@ -37,6 +43,7 @@ from sparklog.core.controller.commands.topic_commands import (
 from sparklog.core.controller.commands.user_commands import AlterUsers, DescribeUsers
 from sparklog.core.controller.leaders.leader_moves import find_imbalanced
 from sparklog.core.controller.leaders.reassignment import list_moves
+from sparklog.core.controller.operation_kind import OperationKind
 from sparklog.core.controller.pipeline.broker_answers import lose_logs
 from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.pipeline.waiting_commands import (
@@ -53,6 +60,8 @@ from sparklog.core.controller.steps import (
     ApplyConfigs,
     ApplyQuotas,
     ApplyUsers,
+    BeginOperation,
+    CancelOperationStep,
     ChangeIsrs,
     CreateTopic,
     DescribeEntities,
@@ -82,10 +91,8 @@ def take_command(work: PendingWork, command: CommandId, given: Command, now_ms: 
     payer = Payer(given.requester.principal.partition(":")[2], given.client_id, given.is_strict)
     bill = Bill(work.mutations, table, payer, MonotonicMs(now_ms))
     match request:
-        case AlterPartition():
-            work.add(ChangeIsrs(command, request))
-        case AllocateProducerIds():
-            work.add(AllocateIds(command, request))
+        case AlterPartition() | AllocateProducerIds() | CreateAcls() | DeleteAcls() | AlterReassignments():
+            work.add(_only_step(command, request))
         case LoseLogs():
             return [Answer(command, lose_logs(work, request))]
         case ControlledShutdown():
@@ -94,8 +101,6 @@ def take_command(work: PendingWork, command: CommandId, given: Command, now_ms: 
             work.add(ApplyConfigs(command, request))
             if unknown := strangers(work.image, request):
                 return [ReadRegistered(f"settings are given to {', '.join(unknown[:3])}")]
-        case CreateAcls() | DeleteAcls():
-            work.add(ApplyAcls(command, request))
         case AlterQuotas() | AlterUsers() | DescribeQuotas() | DescribeUsers():
             work.add(_about_entities(command, request))
             return [ReadEntities("a command is about users or quotas, which other tools change as well")]
@@ -105,12 +110,45 @@ def take_command(work: PendingWork, command: CommandId, given: Command, now_ms: 
             return _alter_schema(work, command, request)
         case ElectLeaders():
             _elect_leaders(work, command, request)
-        case AlterReassignments():
-            work.add(Reassign(command, request.moves))
         case CreateTopics() | DeleteTopics() | CreatePartitions():
             _make_or_delete(work, command, request, bill)
+        case OperateBrokers() | CancelOperation() | RefusedOperation():
+            return _operate(work, command, given, request)
         case _:
             assert_never(request)
+    return []
+
+
+def _only_step(
+    command: CommandId,
+    request: AlterPartition | AllocateProducerIds | CreateAcls | DeleteAcls | AlterReassignments,
+) -> Step:
+    match request:
+        case AlterPartition():
+            return ChangeIsrs(command, request)
+        case AllocateProducerIds():
+            return AllocateIds(command, request)
+        case CreateAcls() | DeleteAcls():
+            return ApplyAcls(command, request)
+        case AlterReassignments():
+            return Reassign(command, request.moves)
+
+
+def _operate(
+    work: PendingWork,
+    command: CommandId,
+    given: Command,
+    request: OperateBrokers | CancelOperation | RefusedOperation,
+) -> list[Action]:
+    match request:
+        case RefusedOperation(words):
+            return [Answer(command, OperationResult(ErrorCode.invalid_request, words))]
+        case CancelOperation(operation):
+            work.add(CancelOperationStep(command, operation))
+        case OperateBrokers(kind):
+            work.add(BeginOperation(command, request, str(given.requester), given.asked_ms))
+            if kind is OperationKind.remove:
+                return [ReadRegistered("a removed broker's proofs are deleted, if it has any")]
     return []
 
 

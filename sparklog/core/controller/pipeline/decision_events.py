@@ -16,7 +16,15 @@ from sparklog.core.controller.state.image import (
     TopicCreated,
     TopicDeleted,
 )
-from sparklog.core.controller.steps import AddPartitions, ChangeIsrs, Decision, Elect, Loss
+from sparklog.core.controller.state.operations import Operation, OperationState, OperationWritten, Phase
+from sparklog.core.controller.steps import (
+    AddPartitions,
+    AdvanceOperation,
+    ChangeIsrs,
+    Decision,
+    Elect,
+    Loss,
+)
 from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.ids import BrokerId, TopicPartition
 
@@ -45,7 +53,10 @@ def events_of(
         for change in decision.changes
         if isinstance(change, PartitionChanged) and (before := image.state(change.partition)) is not None
     ]
+    if isinstance(decision.step, AdvanceOperation):
+        cause = Cause(str(image.operations[decision.step.operation]), now_ms)
     events = [*_elections(changed, cause, now_ms), *_moves(changed), *_of_topics(decision)]
+    events += _of_operations(image, decision)
     if isinstance(decision.step, ChangeIsrs):
         events += _proposed_isrs(changed, decision.step.request.broker)
     else:
@@ -190,6 +201,38 @@ def _of_topics(decision: Decision) -> list[ClusterEvent]:
 
 def _of_topic(name: str, words: str) -> ClusterEvent:
     return ClusterEvent(EventKind.topic, name, f"topic {name} {words}", topics=(name,))
+
+
+def _of_operations(image: ClusterImage, decision: Decision) -> list[ClusterEvent]:
+    """What begins, ends, or goes on to another broker or phase."""
+    written = [change.operation for change in decision.changes if isinstance(change, OperationWritten)]
+    return [
+        ClusterEvent(
+            EventKind.operation,
+            f"operation {one.id}",
+            f"{one} {words}",
+            one.reason,
+            brokers=one.brokers,
+            is_warning=one.state in (OperationState.failed, OperationState.cancelled),
+        )
+        for one in written
+        if (words := _what_happened(image.operations.get(one.id), one))
+    ]
+
+
+def _what_happened(before: Operation | None, after: Operation) -> str:
+    if before is None:
+        done = " and is done" if after.state is OperationState.done else ""
+        return f"begins{done}, asked for by {after.requested_by}"
+    if after.state is not before.state:
+        return "is done" if after.state is OperationState.done else f"is {after.state}"
+    if after.is_cancelling and not before.is_cancelling:
+        return "is being cancelled"
+    if after.phase is not before.phase and after.phase is Phase.stopping:
+        return f"stops broker {after.broker}"
+    if after.phase is not before.phase and after.phase is Phase.starting:
+        return f"starts broker {after.broker}"
+    return ""
 
 
 def _subject(partitions: Sequence[TopicPartition]) -> str:

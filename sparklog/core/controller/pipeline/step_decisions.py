@@ -11,6 +11,9 @@ from sparklog.core.controller.leaders.isr_changes import decide_isrs
 from sparklog.core.controller.leaders.leader_moves import decide_leaders
 from sparklog.core.controller.leaders.partition_writes import PARTITIONS_PER_WRITE_MAX, decide_elections
 from sparklog.core.controller.leaders.reassignment import decide_moves
+from sparklog.core.controller.operations.advance import next_operation
+from sparklog.core.controller.operations.begin import decide_begin
+from sparklog.core.controller.operations.cancelling import decide_cancel
 from sparklog.core.controller.pipeline.broker_steps import (
     fail_brokers,
     finish_shutdown,
@@ -25,11 +28,14 @@ from sparklog.core.controller.quotas.quota_changes import decide_quotas
 from sparklog.core.controller.quotas.quota_questions import describe_quotas
 from sparklog.core.controller.steps import (
     AddPartitions,
+    AdvanceOperation,
     AllocateIds,
     ApplyAcls,
     ApplyConfigs,
     ApplyQuotas,
     ApplyUsers,
+    BeginOperation,
+    CancelOperationStep,
     ChangeIsrs,
     ChangeSchema,
     CreateTopic,
@@ -61,14 +67,18 @@ from sparklog.model.ids import BrokerId
 
 
 def next_outcome(work: PendingWork, now_ms: int) -> Decision | list[Action] | None:
-    """The outcome of the next elections, or else of the next step; None if there is nothing to do.
+    """The outcome of the next elections, or else of the next step, or else the next write of an operation;
+    None if there is nothing to do.
 
     Brokers that failed leave the image first, so that none of them is elected.
     """
     elections = None if work.has_failures else _next_elections(work)
     if elections is not None:
         return elections
-    return _decide(work, work.steps.popleft(), now_ms) if work.steps else None
+    if work.steps:
+        return _decide(work, work.steps.popleft(), now_ms)
+    operation, work.operation_waits = next_operation(work.image)
+    return operation
 
 
 def _next_elections(work: PendingWork) -> Decision | None:
@@ -100,6 +110,8 @@ def _decide(work: PendingWork, step: Step, now_ms: int) -> list[Action] | Decisi
             return _change_topic(work, step)
         case ChangeIsrs() | AllocateIds() | ApplyConfigs() | ApplyAcls() | MoveLeaders() | Reassign():
             return _decide_command(work, step)
+        case BeginOperation() | CancelOperationStep() | AdvanceOperation():
+            return _decide_operation(work, step)
         case ApplyQuotas() | ApplyUsers() | DescribeEntities():
             return _decide_entities(work, step)
         case FinishCreation() | FinishSchemaChange() | FinishDeletion():
@@ -131,6 +143,18 @@ def _decide_command(
             return _answer_or_write(command, decide_leaders(work.image, step))
         case Reassign(command):
             return _answer_or_write(command, decide_moves(work.image, step))
+
+
+def _decide_operation(
+    work: PendingWork, step: BeginOperation | CancelOperationStep | AdvanceOperation
+) -> list[Action] | Decision:
+    match step:
+        case BeginOperation(command):
+            return _answer_or_write(command, decide_begin(work.image, step))
+        case CancelOperationStep(command):
+            return _answer_or_write(command, decide_cancel(work.image, step))
+        case AdvanceOperation():
+            return []  # its write failed: what follows now is worked out anew
 
 
 def _decide_entities(

@@ -12,15 +12,18 @@ from sparklog.core.controller.state.image import (
     PartitionChanged,
     SchemaChanged,
     TopicConfigsChanged,
-    follows,
 )
+from sparklog.core.controller.state.partition_rules import follows
 from sparklog.core.controller.steps import (
     AddPartitions,
+    AdvanceOperation,
     AllocateIds,
     ApplyAcls,
     ApplyConfigs,
     ApplyQuotas,
     ApplyUsers,
+    BeginOperation,
+    CancelOperationStep,
     ChangeIsrs,
     ChangeSchema,
     CreateTopic,
@@ -64,6 +67,14 @@ def _follow(work: PendingWork, decision: Decision) -> list[Action]:
         case ChangeSchema(command):
             assert isinstance(decision.result, AlteredSchema), decision.result
             work.waiting.schema_changes[command].result = decision.result
+        case BeginOperation(command) | CancelOperationStep(command):
+            # A removed broker may have been the last one that a deletion waited for.
+            for name, deletion in work.image.deletions.items():
+                if deletion.is_confirmed:
+                    work.add(PurgeTopic(name))
+            return [_answer(command, decision.result)]
+        case AdvanceOperation():
+            _check_changed(work, decision)
         case CreateTopic(command, topic, node):
             work.waiting.creations[command].results.append(created(topic, node))
             work.check(work.image.topics[topic.name].topic_partitions())

@@ -3,7 +3,7 @@
 ``/applications/NAME`` is ephemeral. The driver of an application writes there who it is, and the state of
 each broker that it hosts, as its supervisor sees it; at most once a second. ``/brokers/known/N`` is
 persistent. The controller writes there where a broker ran when it was last seen, so that one that is away is
-named with its host and application.
+named with its host and application; and what is wished of it, which its application obeys.
 
 Names of applications are quoted in paths, because they may have slashes.
 """
@@ -14,6 +14,7 @@ from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from sparklog.core.controller.state.node_json import bad_node, decode_node, encode_node
+from sparklog.core.controller.state.wishes import Wish
 from sparklog.model.ids import BrokerId
 
 APPLICATIONS: Final = "/applications"
@@ -25,7 +26,8 @@ REASON_CHARACTERS_MAX: Final = 300
 @dataclass(frozen=True, slots=True)
 class HostedBroker:
     """A broker as the supervisor of its application sees it. ``since_ms``: when it came into this state, in
-    milliseconds since 1970. ``relaunches`` are those since the application began.
+    milliseconds since 1970. ``relaunches`` are those since the application began. ``starts``: the wish's, as
+    in ``KnownBroker``, that the supervisor has obeyed.
     """
 
     broker_id: BrokerId
@@ -33,6 +35,7 @@ class HostedBroker:
     reason: str = ""
     since_ms: int = -1
     relaunches: int = 0
+    starts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +57,16 @@ class Application:
 @dataclass(frozen=True, slots=True)
 class KnownBroker:
     """A broker that has registered. ``version`` is that of its node; -1 while it has none, as those that have
-    not registered since an earlier release.
+    not registered since an earlier release. ``starts``: how often a start was asked for, so that its
+    application starts it now also where it would have waited.
     """
 
     host: str = ""
     application: str = ""
     release: str = ""
     version: int = -1
+    wish: Wish = Wish.serving
+    starts: int = 0
 
 
 def application_path(name: str) -> str:
@@ -104,12 +110,20 @@ def _hosted(entry: Mapping[str, Any]) -> HostedBroker:
         str(entry["reason"]),
         int(entry["since_ms"]),
         int(entry["relaunches"]),
+        int(entry.get("starts", 0)),
     )
 
 
 def encode_known(known: KnownBroker) -> bytes:
     return encode_node(
-        {"version": 1, "host": known.host, "application": known.application, "release": known.release}
+        {
+            "version": 1,
+            "host": known.host,
+            "application": known.application,
+            "release": known.release,
+            "wish": known.wish.value,
+            "starts": known.starts,
+        }
     )
 
 
@@ -118,9 +132,14 @@ def decode_known(broker: BrokerId, data: bytes, version: int) -> KnownBroker:
     document = decode_node(path, data)
     try:
         return KnownBroker(
-            str(document["host"]), str(document["application"]), str(document["release"]), version
+            str(document["host"]),
+            str(document["application"]),
+            str(document["release"]),
+            version,
+            Wish(document.get("wish", Wish.serving)),
+            int(document.get("starts", 0)),
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise bad_node(path, data, error) from None
 
 

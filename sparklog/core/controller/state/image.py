@@ -10,14 +10,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sparklog.core.client_quotas.quota_book import QuotaBook
+from sparklog.core.controller.operation_kind import OperationKind
 from sparklog.core.controller.state.acl_nodes import AclNode
 from sparklog.core.controller.state.applications import Application, KnownBroker
 from sparklog.core.controller.state.candidates import Candidates
 from sparklog.core.controller.state.incarnation import StoredIncarnation
 from sparklog.core.controller.state.leader_choice import Rules
 from sparklog.core.controller.state.log_ends import LogEnd
+from sparklog.core.controller.state.operations import Operation, OperationForgotten, OperationWritten
 from sparklog.core.controller.state.partition_counts import PartitionCounts
+from sparklog.core.controller.state.partition_rules import check_partition
 from sparklog.core.controller.state.report_waits import ReportWaits
+from sparklog.core.controller.state.wishes import Wish
 from sparklog.core.controller.state.znodes import Assignment, ProducerIdBlock, TopicNode
 from sparklog.core.security.rules import Pattern
 from sparklog.model.cluster_facts import Broker, PartitionState
@@ -66,7 +70,8 @@ class ClusterSnapshot:
     producer_block_version: int = -1
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     known: Mapping[BrokerId, KnownBroker] = field(default_factory=dict)
-    """Every broker that has registered and was not removed."""
+    """Every broker that has registered, with what is wished of it."""
+    operations: Mapping[int, Operation] = field(default_factory=dict)
     quotas: Mapping[str, EntityNode] = field(default_factory=dict)
     acls: Mapping[Pattern, AclNode] = field(default_factory=dict)
     """Empty without an authorizer."""
@@ -219,6 +224,8 @@ Change = (
     | TopicDeleted
     | ProducerIdsAllocated
     | BrokerNoted
+    | OperationWritten
+    | OperationForgotten
 )
 
 
@@ -234,9 +241,13 @@ class ClusterImage:
     registered: frozenset[BrokerId] = frozenset()
     """All brokers that ever registered; read when a request names a broker that is not alive."""
     known: dict[BrokerId, KnownBroker] = field(default_factory=dict)
-    """Every broker that has registered and was not removed."""
+    """Every broker that has registered, with what is wished of it."""
     applications: tuple[Application, ...] = ()
     """Those that run now, by name."""
+    operations: dict[int, Operation] = field(default_factory=dict)
+    """By id: those under way, and the last ones that ended."""
+    moving: set[TopicPartition] = field(default_factory=set)
+    """Partitions that are being moved, without those of topics that are being deleted."""
     topics: dict[str, TopicImage] = field(default_factory=dict)
     topic_names: dict[TopicId, str] = field(default_factory=dict)
     deletions: dict[str, Deletion] = field(default_factory=dict)
@@ -282,6 +293,7 @@ class ClusterImage:
             producer_block_version=snapshot.producer_block_version,
             broker_configs=dict(snapshot.broker_configs),
             known=dict(snapshot.known),
+            operations=dict(snapshot.operations),
             acls=dict(snapshot.acls),
         )
         image.take_entities(snapshot.quotas)
@@ -311,6 +323,25 @@ class ClusterImage:
 
     def is_current(self, broker: BrokerId, epoch: BrokerEpoch) -> bool:
         return self.epoch_of(broker) == epoch
+
+    def wish(self, broker: BrokerId) -> Wish:
+        known = self.known.get(broker)
+        return Wish.serving if known is None else known.wish
+
+    def is_being_drained(self, broker: BrokerId) -> bool:
+        return any(
+            operation.is_running
+            and operation.kind is OperationKind.drain
+            and not operation.is_cancelling
+            and broker in operation.brokers
+            for operation in self.operations.values()
+        )
+
+    def takes_replicas(self, broker: BrokerId) -> bool:
+        """Whether new replicas may be placed there: it is alive, and is to stay."""
+        if broker not in self.brokers or broker in self.shutting_down:
+            return False
+        return self.wish(broker) is Wish.serving and not self.is_being_drained(broker)
 
     def rules(self, configs: Mapping[str, str]) -> Rules:
         """The rules of elections of a topic with these settings."""
@@ -418,16 +449,42 @@ class ClusterImage:
                 self.deletions.pop(topic)
                 del self.topic_names[self.topics.pop(topic).id]
                 self._forget_logs(topic)
-            case BrokerNoted(broker_id, known):
-                self.known[broker_id] = known
+            case BrokerNoted() | OperationWritten() | OperationForgotten():
+                self._note_operation(change)
             case ProducerIdsAllocated(block, version):
                 self.producer_block = block
                 self.producer_block_version = version
+
+    def _note_operation(self, change: BrokerNoted | OperationWritten | OperationForgotten) -> None:
+        match change:
+            case BrokerNoted(broker, known):
+                self.known[broker] = known
+                if known.wish is Wish.removed:
+                    self._forget_broker(broker)
+            case OperationWritten(operation):
+                self.operations[operation.id] = operation
+            case OperationForgotten(number):
+                del self.operations[number]
+
+    def _forget_broker(self, broker: BrokerId) -> None:
+        """A removed broker has no settings and no proven logs, and no deletion of a topic waits for it."""
+        self.registered -= {broker}
+        self.broker_configs.pop(str(broker), None)
+        for deletion in self.deletions.values():
+            deletion.awaiting.pop(broker, None)
+
+    def _note_move(self, partition: TopicPartition, state: PartitionState | None) -> None:
+        is_moving = state is not None and bool(state.adding or state.removing)
+        if is_moving and not self.is_deleting(partition.topic):
+            self.moving.add(partition)
+        else:
+            self.moving.discard(partition)
 
     def _set_state(self, partition: TopicPartition, state: PartitionState) -> None:
         topic = self.topics[partition.topic]
         before, assignment = topic.states[partition.partition], self.assignment_of(partition)
         topic.states[partition.partition] = state
+        self._note_move(partition, state)
         if not self.is_deleting(partition.topic):
             self.counts.remove(assignment, before)
             self.counts.add(assignment, state)
@@ -494,6 +551,7 @@ class ClusterImage:
         self.topic_names[node.id] = name
         for number, state in enumerate(states):
             self.counts.add(node.assignments[number], state)
+            self._note_move(TopicPartition(name, number), state)
             self._note_wait(TopicPartition(name, number), state)
 
     def _apply_broker_configs(self) -> None:
@@ -505,8 +563,10 @@ class ClusterImage:
         awaiting: dict[BrokerId, set[TopicPartition]] = {}
         for partition in self.topics[name].topic_partitions():
             self.counts.remove(self.assignment_of(partition), self.state(partition))
+            self.moving.discard(partition)
             for replica in self.replicas_of(partition):
-                awaiting.setdefault(replica, set()).add(partition)
+                if self.wish(replica) is not Wish.removed:
+                    awaiting.setdefault(replica, set()).add(partition)
         self.deletions[name] = Deletion(awaiting)
 
     # -- invariants
@@ -517,6 +577,7 @@ class ClusterImage:
         assert self.log_ends.keys() <= self.brokers.keys(), (self.log_ends, sorted(self.brokers))
         assert self.deletions.keys() <= self.topics.keys(), (self.deletions, sorted(self.topics))
         assert self.counts == self._recounted(), (self.counts, self._recounted())
+        assert len(self.moving) == self.counts.moving, (self.moving, self.counts)
         assert {topic.id: name for name, topic in self.topics.items()} == self.topic_names
         for name, topic in self.topics.items():
             assert bool(topic.schema) == (topic.node.schema_version > 0), name
@@ -532,38 +593,3 @@ class ClusterImage:
         for partition, state in self.partitions():
             counts.add(self.assignment_of(partition), state)
         return counts
-
-
-def check_partition(partition: TopicPartition, state: PartitionState) -> None:
-    """What holds for every state that the controller ever writes."""
-    isr, eligible = set(state.isr), set(state.eligible)
-    assert isr, f"{partition}: the ISR is empty: {state}"
-    assert len(isr) == len(state.isr), f"{partition}: a member is listed twice: {state}"
-    assert isr <= set(state.replicas), f"{partition}: an ISR member is not assigned: {state}"
-    assert not state.has_leader or state.leader in isr, f"{partition}: the leader is not in the ISR: {state}"
-    assert isr <= state.isr_incarnations.keys(), f"{partition}: a member was never counted: {state}"
-    assert eligible <= state.isr_incarnations.keys(), f"{partition}: an eligible was never counted: {state}"
-    assert state.store_given_up_in_epoch <= state.lost_in_epoch <= state.leader_epoch, (
-        f"{partition}: a loss is still to come, or its reason: {state}"
-    )
-    assert not eligible & isr, f"{partition}: an ISR member is listed as eligible: {state}"
-    assert not eligible or len(isr) < Rules(state.min_insync_replicas).min_isr(state.replicas), (
-        f"{partition}: eligible replicas beside a sufficient ISR: {state}"
-    )
-
-
-def follows(before: PartitionState | None, after: PartitionState) -> bool:
-    """Whether ``after`` may replace ``before``: epochs only grow, every write is one version, and a leader's
-    epoch has one set of replicas and one minimum.
-    """
-    if before is None:
-        return after.leader_epoch == 0 and after.partition_epoch == 0
-    if after.partition_epoch != before.partition_epoch + 1 or after.leader_epoch < before.leader_epoch:
-        return False
-    if after.leader_epoch > before.leader_epoch:
-        return True
-    return _of_the_epoch(after) == _of_the_epoch(before)
-
-
-def _of_the_epoch(state: PartitionState) -> tuple[object, ...]:
-    return state.leader, state.replicas, state.adding, state.removing, state.min_insync_replicas

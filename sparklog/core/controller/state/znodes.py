@@ -18,6 +18,7 @@ from typing import Any, Final
 from sparklog.core.controller.state.applications import APPLICATIONS, KNOWN_BROKERS
 from sparklog.core.controller.state.incarnation import Incarnation, LogId, StoredIncarnation
 from sparklog.core.controller.state.node_json import bad_node, decode_node, encode_node
+from sparklog.core.controller.state.operations import OPERATIONS
 from sparklog.core.controller.state.quota_nodes import CLIENT_CONFIGS, IP_CONFIGS, USER_CONFIGS
 from sparklog.model.cluster_facts import Broker, Endpoint, PartitionState, SecurityProtocol, plaintext
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, TopicId
@@ -45,6 +46,7 @@ PERSISTENT_PATHS: Final = (
     BROKER_SUSPECTS,
     KNOWN_BROKERS,
     APPLICATIONS,
+    OPERATIONS,
     TOPICS,
     TOPIC_CONFIGS,
     BROKER_CONFIGS,

@@ -73,7 +73,7 @@ def _chosen(image: ClusterImage, topic: TopicImage, added: int) -> Placement:
     """The placement as if the topic had been created with these partitions: the round robin goes on."""
     existing = topic.node.assignments
     factor = len(existing[0].target)
-    brokers = [broker for broker in image.live_brokers() if broker.id not in image.shutting_down]
+    brokers = [broker for broker in image.live_brokers() if image.takes_replicas(broker.id)]
     whole = place(brokers, partitions=len(existing) + added, replication_factor=factor, seed=topic.id.int)
     return whole[len(existing) :]
 

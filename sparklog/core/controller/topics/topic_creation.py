@@ -106,7 +106,7 @@ def _chosen_placement(image: ClusterImage, topic: TopicToCreate) -> Placement:
     if partitions > PARTITIONS_MAX:
         message = f"Number of partitions {partitions} is larger than {PARTITIONS_MAX}."
         raise KafkaError(ErrorCode.invalid_partitions, message)
-    brokers = [broker for broker in image.live_brokers() if broker.id not in image.shutting_down]
+    brokers = [broker for broker in image.live_brokers() if image.takes_replicas(broker.id)]
     return place(brokers, partitions=partitions, replication_factor=factor, seed=topic.id.int)
 
 

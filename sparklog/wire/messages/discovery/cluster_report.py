@@ -76,6 +76,30 @@ class ReportedEvent:
 
 
 @dataclass(slots=True, kw_only=True)
+class ReportedWait:
+    """What an operation waits for. It is withheld from those who may not describe the ``topics`` it names."""
+
+    words: str
+    topics: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class ReportedOperation:
+    """An operation on brokers that is under way, or one of the last that ended."""
+
+    id_: int
+    kind: str
+    brokers: list[int] = field(default_factory=list)
+    state: str = ""
+    reason: str | None = None
+    done: int = 0
+    total: int = 0
+    waits: list[ReportedWait] = field(default_factory=list)
+    requested_by: str = ""
+    since_ms: int = -1
+
+
+@dataclass(slots=True, kw_only=True)
 class ClusterReportResponse:
     """``age_ms``: how long ago the controller said it. ``last_number``: of its newest event."""
 
@@ -95,3 +119,4 @@ class ClusterReportResponse:
     moving: int = 0
     last_number: int = 0
     events: list[ReportedEvent] = field(default_factory=list)
+    operations: list[ReportedOperation] = field(default_factory=list)

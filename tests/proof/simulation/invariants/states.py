@@ -12,7 +12,7 @@ from typing import Final
 from simulation.invariants.invariant import Invariant, Violation
 from simulation.truth import PartitionTruth
 from sparklog.controller.candidate import Candidate
-from sparklog.core.controller.state.image import check_partition, follows
+from sparklog.core.controller.state.partition_rules import check_partition, follows
 from sparklog.core.controller.state.znodes import CONTROLLER_EPOCH, DELETE_TOPICS, TOPIC_CONFIGS, TOPICS
 from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.zookeeper import ANY_VERSION, Check, Operation, SetData

@@ -1,0 +1,1 @@
+"""``sparklog brokers``: what brokers there are, and operations on them."""
