@@ -22,6 +22,7 @@ from sparklog.core.controller.actions import (
     SendUpdateMetadata,
     TopicUpdate,
 )
+from sparklog.core.controller.operations.throttling import broker_configs, throttled_moves, topic_configs
 from sparklog.core.controller.state.image import ClusterImage, TopicImage
 from sparklog.model.cluster_facts import Broker, PartitionState
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
@@ -126,7 +127,7 @@ class PendingPushes:
         *,
         is_full: bool = False,
     ) -> SendUpdateMetadata:
-        own, everybodys = image.dynamic_configs(broker.id), image.default_configs
+        own, everybodys = broker_configs(image, image.dynamic_configs(broker.id)), image.default_configs
         push = self._push_id()
         ended = tuple(sorted(image.ended.values()))
         return SendUpdateMetadata(
@@ -192,16 +193,25 @@ def _is_elsewhere(image: ClusterImage, partition: TopicPartition, broker: Broker
 
 def group(image: ClusterImage, partitions: Iterable[TopicPartition]) -> tuple[TopicUpdate, ...]:
     """The present states of these partitions, by topic; those without a state are left out."""
+    throttled = throttled_moves(image)
     by_topic: defaultdict[str, list[tuple[int, PartitionState]]] = defaultdict(list)
     for partition in partitions:
         state = image.state(partition)
         if state is not None and not image.is_deleting(partition.topic):
             by_topic[partition.topic].append((partition.partition, state))
-    return tuple(_update_of(image.topics[name], tuple(states)) for name, states in by_topic.items())
+    return tuple(
+        _update_of(image, image.topics[name], tuple(states), throttled) for name, states in by_topic.items()
+    )
 
 
-def _update_of(topic: TopicImage, states: tuple[tuple[int, PartitionState], ...]) -> TopicUpdate:
-    return TopicUpdate(topic.name, topic.id, topic.configs, states, topic.node.schema_version)
+def _update_of(
+    image: ClusterImage,
+    topic: TopicImage,
+    states: tuple[tuple[int, PartitionState], ...],
+    throttled: frozenset[TopicPartition] = frozenset(),
+) -> TopicUpdate:
+    configs = topic_configs(image, topic, throttled)
+    return TopicUpdate(topic.name, topic.id, configs, states, topic.node.schema_version)
 
 
 def _stated(image: ClusterImage) -> list[TopicPartition]:
@@ -230,4 +240,4 @@ def _deleted_update(image: ClusterImage, name: str) -> TopicUpdate:
         for number, state in enumerate(topic.states)
         if state is not None
     )
-    return _update_of(topic, states)
+    return _update_of(image, topic, states)

@@ -13,6 +13,7 @@ from sparklog.core.controller.state.image import (
     SchemaChanged,
     TopicConfigsChanged,
 )
+from sparklog.core.controller.state.operations import OperationWritten
 from sparklog.core.controller.state.partition_rules import follows
 from sparklog.core.controller.steps import (
     AddPartitions,
@@ -109,6 +110,8 @@ def _replay(work: PendingWork, change: Change) -> None:
                 work.pushes.partition_changed(partition, roles=True, is_new=False)
         case BrokerConfigsChanged():
             work.pushes.brokers_changed = True
+        case OperationWritten(operation) if operation.throttle:
+            work.pushes.brokers_changed = True  # its rate comes or goes
         case DeletionStarted(topic):
             work.pushes.deletion_started(work.image, topic)
     work.image.replay(change)
