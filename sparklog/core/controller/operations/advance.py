@@ -11,7 +11,6 @@ from sparklog.core.controller.operations.availability import (
     short_without,
     stays_in_sync,
 )
-from sparklog.core.controller.operations.cancelling import revert_next
 from sparklog.core.controller.operations.moves import drain, fill
 from sparklog.core.controller.operations.operation_end import end
 from sparklog.core.controller.operations.operation_writes import (
@@ -37,7 +36,7 @@ def next_operation(image: ClusterImage) -> tuple[Decision | None, Mapping[int, t
     for operation in sorted(image.operations.values(), key=lambda one: one.id):
         if not operation.is_running:
             continue
-        found = revert_next(image, operation) if operation.is_cancelling else _advance(image, operation)
+        found = _advance(image, operation)
         if isinstance(found, Decision):
             return found, waits
         waits[operation.id] = found
@@ -159,7 +158,9 @@ def _drain(image: ClusterImage, operation: Operation) -> Advance:
 
 
 def _hand_over(image: ClusterImage, operation: Operation, broker: BrokerId) -> Decision | None:
-    """Let others lead what this broker leads, where any can; the first replicas that are in sync."""
+    """Let others lead what this broker leads, where any can: the first replicas that are in sync, and not on
+    brokers that are drained, which would hand over to this one.
+    """
     if not image.counts.leaders[broker]:
         return None
     writes = PartitionWrites(image)
@@ -168,7 +169,8 @@ def _hand_over(image: ClusterImage, operation: Operation, broker: BrokerId) -> D
             continue
         rules, candidates = image.topics[partition.topic].rules, image.candidates(partition)
         for other in sorted(stays_in_sync(image, partition, state), key=state.replicas.index):
-            election = None if other == broker else hand_over(state, other, candidates, rules)
+            takes = image.takes_replicas(other)
+            election = hand_over(state, other, candidates, rules) if takes else None
             if election is not None:
                 if not writes.has_room_for(partition, election):
                     break

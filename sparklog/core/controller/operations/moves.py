@@ -43,7 +43,7 @@ def moves_of(image: ClusterImage, operation: Operation) -> list[TopicPartition]:
 
 
 def revert(image: ClusterImage, operation: Operation, moves: Iterable[TopicPartition]) -> Decision | None:
-    """A write that takes moves back, as many as one has room for; None if none can be."""
+    """The write that takes moves back, as many as it has room for; None if none can be."""
     return _write(image, operation, dict.fromkeys(moves))[0]
 
 
@@ -181,12 +181,30 @@ def _unless_something_moves(
     if len(stuck) < len(own):
         return ()
     if stuck:
-        count = count_of(len(stuck), "move")
-        words = f"{count} cannot go on without a leader that has the records: {named(stuck)}"
+        words = f"{count_of(len(stuck), 'move')} cannot go on: {named(stuck)}, {_what_lacks(image, stuck[0])}"
         waits = [*waits, Wait(words, topics_of(stuck))]
     return tuple(waits)
 
 
 def _can_go_on(image: ClusterImage, partition: TopicPartition) -> bool:
     state = image.state(partition)
-    return state is not None and state.has_leader and not _bad_destinations(image, partition)
+    return state is not None and state.has_leader and not _missing(image, partition)
+
+
+def _missing(image: ClusterImage, partition: TopicPartition) -> list[BrokerId]:
+    """Replicas that have to be in sync at the end of a move, and will not be as things are."""
+    state, target = image.state(partition), image.assignment_of(partition).target
+    in_sync = () if state is None else state.isr
+    return [
+        one
+        for one in target
+        if one not in in_sync
+        and (not image.takes_replicas(one) or partition in image.offline.get(one, frozenset()))
+    ]
+
+
+def _what_lacks(image: ClusterImage, partition: TopicPartition) -> str:
+    missing = _missing(image, partition)
+    if not missing:
+        return "which has no leader"
+    return f"as replicas on brokers {missing} cannot get in sync"

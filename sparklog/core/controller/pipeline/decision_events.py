@@ -226,8 +226,6 @@ def _what_happened(before: Operation | None, after: Operation) -> str:
         return f"begins{done}, asked for by {after.requested_by}"
     if after.state is not before.state:
         return "is done" if after.state is OperationState.done else f"is {after.state}"
-    if after.is_cancelling and not before.is_cancelling:
-        return "is being cancelled"
     if after.phase is not before.phase and after.phase is Phase.stopping:
         return f"stops broker {after.broker}"
     if after.phase is not before.phase and after.phase is Phase.starting:

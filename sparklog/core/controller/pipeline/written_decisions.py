@@ -69,6 +69,7 @@ def _follow(work: PendingWork, decision: Decision) -> list[Action]:
             assert isinstance(decision.result, AlteredSchema), decision.result
             work.waiting.schema_changes[command].result = decision.result
         case BeginOperation(command) | CancelOperationStep(command):
+            _check_changed(work, decision)
             # A removed broker may have been the last one that a deletion waited for.
             for name, deletion in work.image.deletions.items():
                 if deletion.is_confirmed:

@@ -330,10 +330,7 @@ class ClusterImage:
 
     def is_being_drained(self, broker: BrokerId) -> bool:
         return any(
-            operation.is_running
-            and operation.kind is OperationKind.drain
-            and not operation.is_cancelling
-            and broker in operation.brokers
+            operation.is_running and operation.kind is OperationKind.drain and broker in operation.brokers
             for operation in self.operations.values()
         )
 

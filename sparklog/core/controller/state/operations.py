@@ -55,7 +55,6 @@ class Operation:
     state: OperationState = OperationState.running
     position: int = 0
     phase: Phase = Phase.begun
-    is_cancelling: bool = False
     reason: str = ""
     """Why it failed."""
     total: int = 0
@@ -114,7 +113,6 @@ def encode_operation(operation: Operation) -> bytes:
             "state": operation.state.value,
             "position": operation.position,
             "phase": operation.phase.value,
-            "is_cancelling": operation.is_cancelling,
             "reason": operation.reason,
             "total": operation.total,
             "done": operation.done,
@@ -141,7 +139,6 @@ def decode_operation(operation: int, data: bytes, version: int) -> Operation:
             state=OperationState(document["state"]),
             position=int(document["position"]),
             phase=Phase(document["phase"]),
-            is_cancelling=bool(document["is_cancelling"]),
             reason=str(document["reason"]),
             total=int(document["total"]),
             done=int(document["done"]),

@@ -57,6 +57,16 @@ def test_a_drained_broker_hands_over_then_moves_then_stops(world, four):
     assert world.state(partition=1).replicas == (1, 2), "what need not move does not"
 
 
+def test_two_brokers_that_are_drained_at_once_do_not_hand_over_to_each_other(world, four):
+    world.create(replicas=((3, 2), (2, 3)))
+    four.begin("drain", 3)
+    four.begin("drain", 2)
+    assert len(world.machine.image.moving) == 2
+    while world.machine.image.moving:
+        finish_moves(world)
+    assert (four.wish(2), four.wish(3)) == ("drained", "drained")
+
+
 def test_a_dead_broker_is_drained_too(world, four):
     world.create(replicas=((3, 1),))
     world.crash(3)

@@ -188,7 +188,9 @@ def test_a_stop_that_is_cancelled_lets_the_broker_serve_again(world, operators):
     operation = operators.begin("stop", 3)
     assert operators.cancel(operation).operation == operation
     assert (operators.wish(3), operators.state(operation)) == ("serving", "cancelled")
-    assert operators.cancel(operation).message == f"operation {operation} (stop 3) has ended: cancelled"
+    assert operators.cancel(operation).operation == operation, "once more"
+    done = operators.begin("start", 3)
+    assert operators.cancel(done).message == f"operation {done} (start 3) has ended: done"
     assert operators.cancel(99).message == "there is no operation 99"
 
 
