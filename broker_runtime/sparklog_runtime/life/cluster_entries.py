@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from sparklog_runtime.driver_servers.servers import Controller
 from sparklog_runtime.life.cluster_file import BrokerEntry, ControllerEntry
 from sparklog_runtime.life.cluster_page import ClusterPage
-from sparklog_runtime.supervision.supervisor import BrokerProcess
+from sparklog_runtime.supervision.slots import BrokerProcess
 
 
 def controller_entries(

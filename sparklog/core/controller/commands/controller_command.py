@@ -186,12 +186,8 @@ def refusal(request: Request, error: ErrorCode, message: str = "") -> Result:
     match request:
         case AlterPartition():
             return AlterPartitionResult(error)
-        case ControlledShutdown():
-            return ControlledShutdownResult(error)
-        case AllocateProducerIds():
-            return AllocateProducerIdsResult(error)
-        case LoseLogs():
-            return LoseLogsResult(error)
+        case ControlledShutdown() | AllocateProducerIds() | LoseLogs():
+            return _refusal_of_brokers(request, error)
         case CreateTopics(topics):
             return TopicsResult(tuple(TopicResult(topic.name, error, message) for topic in topics))
         case CreatePartitions(increases):
@@ -214,6 +210,18 @@ def refusal(request: Request, error: ErrorCode, message: str = "") -> Result:
             return AlteredSchema(error, message)
         case DeleteTopics(doomed):
             return TopicsResult(tuple(TopicResult(one.name or "", error, message, one.id) for one in doomed))
+
+
+def _refusal_of_brokers(
+    request: ControlledShutdown | AllocateProducerIds | LoseLogs, error: ErrorCode
+) -> Result:
+    match request:
+        case ControlledShutdown():
+            return ControlledShutdownResult(error)
+        case AllocateProducerIds():
+            return AllocateProducerIdsResult(error)
+        case LoseLogs():
+            return LoseLogsResult(error)
 
 
 def _refusal_of_acls(
