@@ -104,16 +104,17 @@ def command_config_of(arguments: argparse.Namespace) -> CommandConfig:
         if not named:
             return CommandConfig()
         path, source = Path(named), f"{VARIABLE}={named}"
-    properties = _read(path, source)
+    properties = read_properties(path, source)
     _check_names(properties, source)
     return CommandConfig(source, properties)
 
 
-def _read(path: Path, source: str) -> dict[str, str]:
+def read_properties(path: Path, source: str) -> dict[str, str]:
+    """The properties in a file; ConfigError names it by ``source``."""
     try:
         return parse_properties(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"{source}: {error.strerror}; give a file of a client's properties") from None
+        raise ConfigError(f"{source}: {error.strerror}; give a file of properties") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{source} is no text in UTF-8: byte {error.start} cannot be read") from None
     except ConfigError as error:

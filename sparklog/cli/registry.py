@@ -24,6 +24,7 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "users": "sparklog.cli.cluster.users.command:COMMAND",
     "quotas": "sparklog.cli.security.quotas_command:COMMAND",
     "security": "sparklog.cli.security.security_command:COMMAND",
+    "zookeeper": "sparklog.cli.zookeeper.command:COMMAND",
     "reassign": "sparklog.cli.cluster.reassign.command:COMMAND",
     "elect-leaders": "sparklog.cli.cluster.elect_leaders:COMMAND",
     "dump-log": "sparklog.cli.logs.dump.command:COMMAND",

@@ -6,6 +6,8 @@ partitions. Every write is a compare-and-set: ``multi`` applies all of its opera
 Failures, and their meaning:
 
 - ``OperationRefused`` and ``MultiFailed``: ZooKeeper refused the operation for a ``reason``; nothing changed.
+- ``AccessRefused``: the grants of a node do not allow it (``sparklog.model.zookeeper_access``); nothing
+  changed.
 - ``ConnectionLost``: no answer arrived. A write may have happened, may still happen while this session lives,
   or may never happen: read again and compare before doing anything else.
 - ``SessionExpired``: ZooKeeper ended this session; its ephemeral nodes are gone. The client continues with a
@@ -15,11 +17,13 @@ Callbacks of watches and session events run on the client's own thread, in the o
 must only put something into its owner's queue, because an operation inside it could wait for itself.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final, Literal, Protocol
 
 from sparklog.model.errors import SparklogError
+from sparklog.model.zookeeper_access import Acl
 
 ANY_VERSION: Final = -1
 """Matches every version of a node: an unconditional write."""
@@ -105,6 +109,11 @@ class SessionExpired(ZooKeeperError):  # noqa: N818 (the field's word)
     """The session ended and its ephemeral nodes are gone; this operation did not happen."""
 
 
+class AccessRefused(ZooKeeperError):  # noqa: N818 (the field's word)
+    """A node belongs to another user than this client shows, and its grants do not allow this; nothing
+    changed. It is no ``OperationRefused``, because trying again helps nothing."""
+
+
 class OperationRefused(ZooKeeperError):  # noqa: N818 (the field's word)
     """ZooKeeper refused a single operation; nothing changed."""
 
@@ -182,3 +191,29 @@ class ZooKeeper(Protocol):
 
     def close(self) -> None:
         """End the session, which deletes its ephemeral nodes at once. No callback is called afterwards."""
+
+
+class Unread(Enum):
+    """Why nothing is known of a node, or nothing was done with it."""
+
+    MISSING = "missing"
+    CLOSED = "closed"
+
+
+class ZooKeeperAdmin(ZooKeeper, Protocol):
+    """The port of a program that changes the grants of nodes. Each call takes few round trips."""
+
+    @property
+    def identity(self) -> str:
+        """The digest that this client shows, as grants have it: ``USER:HASH``; empty without one."""
+
+    def children_many(self, paths: Sequence[str]) -> list[list[str] | Unread]:
+        """The names of each node's children, sorted."""
+
+    def acls(self, paths: Sequence[str]) -> list[Acl | Unread]:
+        """The grants of each node."""
+
+    def set_acls(self, changes: Mapping[str, Acl]) -> dict[str, Unread | None]:
+        """Give each node its grants; None where that was done. Grants to the scheme ``auth`` are for the
+        digest that this client shows. May be repeated.
+        """

@@ -37,8 +37,9 @@ from sparklog.network.listener_tls import connector_to
 from sparklog.testing.memory_zookeeper import MemoryZooKeeper, MemoryZooKeeperServer
 from sparklog.testing.topics_and_records import TopicsAndRecords, wait_until
 from sparklog.testing.users import ClusterUser, Security, allow, pattern_of
+from sparklog.zookeeper.configured_session import new_session, node_access
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
-from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
+from sparklog.zookeeper.embedded_tls import EmbeddedTls
 
 ZooKeeperKind = Literal["memory", "real"]
 
@@ -294,14 +295,18 @@ class InProcessCluster(TopicsAndRecords):
 
     def _new_zookeeper(self, connect_string: str, session_timeout_ms: int) -> ZooKeeperSession:
         if self._embedded is not None:
-            return KazooZooKeeper(connect_string, session_timeout_ms)
-        return MemoryZooKeeper(self._memory, operation_timeout_ms=session_timeout_ms)
+            return new_session(connect_string, self.config.zookeeper, session_timeout_ms)
+        access = node_access(self.config.zookeeper)
+        return MemoryZooKeeper(self._memory, operation_timeout_ms=session_timeout_ms, access=access)
 
     def _start_zookeeper(self) -> ZooKeeperSession:
         """The controller's session."""
         root = self.root
         if self._zookeeper_kind == "real":
-            self._embedded = EmbeddedZooKeeper(root / "zookeeper")
+            tls = self.config.zookeeper.tls
+            self._embedded = EmbeddedZooKeeper(
+                root / "zookeeper", tls=None if tls is None else EmbeddedTls(tls)
+            )
             self._embedded.start()
             self._closing.callback(self._embedded.stop)
         session = self._new_zookeeper(self._connect_string, SESSION_TIMEOUT_MS)

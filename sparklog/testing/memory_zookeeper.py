@@ -9,12 +9,13 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from sparklog.model.zookeeper import (
     ANY_VERSION,
+    AccessRefused,
     ConnectionLost,
     Create,
     Delete,
@@ -26,9 +27,12 @@ from sparklog.model.zookeeper import (
     SessionExpired,
     SetData,
     Stat,
+    Unread,
     ZooKeeperError,
 )
-from sparklog.testing.zookeeper_tree import Applied, Firing, ZooKeeperTree
+from sparklog.model.zookeeper_access import OPEN_ACCESS, Acl, NodeAccess
+from sparklog.testing.zookeeper_tree import Applied, ZooKeeperTree
+from sparklog.testing.zookeeper_watches import Firing
 
 __all__ = ["Applied", "Firing", "MemoryZooKeeper", "MemoryZooKeeperServer", "ZooKeeperTree"]
 
@@ -47,20 +51,27 @@ class MemoryZooKeeperServer:
         self.clients: dict[int, MemoryZooKeeper] = {}
         """The client of each session."""
 
-    def client(self, *, operation_timeout_ms: int = OPERATION_TIMEOUT_MS) -> "MemoryZooKeeper":
+    def client(
+        self, *, operation_timeout_ms: int = OPERATION_TIMEOUT_MS, access: NodeAccess = OPEN_ACCESS
+    ) -> "MemoryZooKeeper":
         """A client with a session of its own, connected."""
-        return MemoryZooKeeper(self, operation_timeout_ms=operation_timeout_ms).start()
+        return MemoryZooKeeper(self, operation_timeout_ms=operation_timeout_ms, access=access).start()
 
 
 class MemoryZooKeeper:
-    """A session with a server in this process: the ``ZooKeeper`` port.
+    """A session with a server in this process: the ``ZooKeeperAdmin`` port.
 
     Two lines of fate for tests: ``lose_connection`` and ``restore_connection``, and ``expire_session``.
     """
 
     def __init__(
-        self, server: MemoryZooKeeperServer, *, operation_timeout_ms: int = OPERATION_TIMEOUT_MS
+        self,
+        server: MemoryZooKeeperServer,
+        *,
+        operation_timeout_ms: int = OPERATION_TIMEOUT_MS,
+        access: NodeAccess = OPEN_ACCESS,
     ) -> None:
+        self._access = access
         self._tree = server.tree
         self._changed = server.changed
         self._clients = server.clients
@@ -73,8 +84,8 @@ class MemoryZooKeeper:
         self._is_closed = False
         self._dispatcher = threading.Thread(target=self._dispatch, name="memory-zookeeper", daemon=True)
 
-    def start(self, timeout_ms: int = 0) -> "MemoryZooKeeper":
-        """Begin the session at once; ``timeout_ms`` is part of the port, and not used."""
+    def start(self, timeout_ms: int = 0, *, creates_chroot: bool = True) -> "MemoryZooKeeper":
+        """Begin the session at once; the parameters are kazoo's, and not used: there is no chroot."""
         with self._changed:
             if self._is_closed:
                 raise SessionExpired("this ZooKeeper client was closed")
@@ -150,7 +161,7 @@ class MemoryZooKeeper:
             self.restore_connection()
 
     def _open(self) -> None:
-        self._session_id = self._tree.open_session()
+        self._session_id = self._tree.open_session(self._access)
         self._clients[self._session_id] = self
         self._is_connected = True
 
@@ -190,7 +201,7 @@ class MemoryZooKeeper:
 
     def get(self, path: str) -> Node | None:
         with self._changed:
-            self._ready()
+            self._ready_to_read(path)
             return self._tree.get(path)
 
     def get_many(self, paths: Sequence[str]) -> list[Node | None]:
@@ -198,22 +209,40 @@ class MemoryZooKeeper:
 
     def exists(self, path: str) -> Stat | None:
         with self._changed:
-            self._ready()
+            self._ready_to_read(path)
             return self._tree.exists(path)
 
     def children(self, path: str) -> list[str]:
         with self._changed:
-            self._ready()
+            self._ready_to_read(path)
             return self._tree.children(path)
+
+    def children_many(self, paths: Sequence[str]) -> list[list[str] | Unread]:
+        return [self._children_of(path) for path in paths]
+
+    def _children_of(self, path: str) -> list[str] | Unread:
+        try:
+            return Unread.MISSING if self.exists(path) is None else self.children(path)
+        except AccessRefused:
+            return Unread.CLOSED
+
+    @property
+    def identity(self) -> str:
+        return self._tree.identity(self._session_id)
+
+    def acls(self, paths: Sequence[str]) -> list[Acl | Unread]:
+        with self._changed:
+            self._ready()
+            return [self._tree.acl(self._session_id, path) for path in paths]
 
     def watch_data(self, path: str, callback: Callable[[], None]) -> None:
         with self._changed:
-            self._ready()
+            self._ready_to_read(path)
             self._tree.watch_data(self._session_id, path, callback)
 
     def watch_children(self, path: str, callback: Callable[[], None]) -> None:
         with self._changed:
-            self._ready()
+            self._ready_to_read(path)
             self._tree.watch_children(self._session_id, path, callback)
 
     # ---------------------------------------------------------------------------------------- writes
@@ -243,6 +272,11 @@ class MemoryZooKeeper:
     def delete(self, path: str, version: int = ANY_VERSION) -> None:
         self._single(Delete(path, version))
 
+    def set_acls(self, changes: Mapping[str, Acl]) -> dict[str, Unread | None]:
+        with self._changed:
+            self._ready()
+            return {path: self._tree.set_acl(self._session_id, path, acl) for path, acl in changes.items()}
+
     def ensure_path(self, path: str) -> None:
         with self._changed:
             self._ready()
@@ -256,6 +290,10 @@ class MemoryZooKeeper:
             return self.multi([operation])[0]
         except MultiFailed as failed:
             raise OperationRefused(operation, failed.reason) from None
+
+    def _ready_to_read(self, path: str) -> None:
+        self._ready()
+        self._tree.check_read(self._session_id, path)
 
     def _ready(self) -> None:
         """Wait until there is a connection. Called under the lock."""

@@ -7,17 +7,21 @@ session ids and transaction ids included, so that a simulation can be replayed f
 refusals and firings are compared with a real server's in
 ``tests/testing/test_memory_zookeeper_against_real.py``.
 
+A session shows ``USER:PASSWORD`` or nothing, and chooses the grants of the nodes that it creates. Reads take
+no session here: whoever reads for one asks ``check_read`` before.
+
 What a real server does and this does not: forget (it has no disk), refuse requests above 1 MiB, expire a
 session by itself. A session ends only by a call.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from sparklog.model.zookeeper import (
     ANY_VERSION,
+    AccessRefused,
     Check,
     Create,
     Delete,
@@ -28,17 +32,13 @@ from sparklog.model.zookeeper import (
     SessionExpired,
     SetData,
     Stat,
+    Unread,
 )
+from sparklog.model.zookeeper_access import OPEN, OPEN_ACCESS, Acl, NodeAccess, Permissions, written_down
+from sparklog.testing.zookeeper_grants import STRANGER, Shown
+from sparklog.testing.zookeeper_watches import Firing, Watches
 
 FIRST_SESSION_ID: Final = 0x1000_0000_0000_0000
-
-
-@dataclass(frozen=True, slots=True)
-class Firing:
-    """A watch that fired: whose it was, and the key that it was set with."""
-
-    session_id: int
-    key: Hashable
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +66,24 @@ class ZooKeeperTree:
     _children: dict[str, set[str]] = field(default_factory=lambda: {"/": set()})
     _children_created: Counter[str] = field(default_factory=Counter)
     """How many children each node has had: what the names of sequential ones end with."""
+    _acls: dict[str, Acl] = field(default_factory=lambda: {"/": OPEN})
+    _shown: dict[int, Shown] = field(default_factory=dict)
+    """Who each session is."""
     _ephemerals: dict[int, set[str]] = field(default_factory=dict)
     """The ephemeral nodes of every session that is alive."""
-    _data_watches: dict[str, list[Firing]] = field(default_factory=dict)
-    _child_watches: dict[str, list[Firing]] = field(default_factory=dict)
+    _data_watches: Watches = field(default_factory=Watches)
+    _child_watches: Watches = field(default_factory=Watches)
     _sessions_opened: int = 0
 
     # ------------------------------------------------------------------------------------- sessions
 
-    def open_session(self) -> int:
+    def open_session(self, access: NodeAccess = OPEN_ACCESS) -> int:
         """A new session's id."""
         self.zxid += 1
         self._sessions_opened += 1
         session_id = FIRST_SESSION_ID + self._sessions_opened
         self._ephemerals[session_id] = set()
+        self._shown[session_id] = Shown.by(access)
         return session_id
 
     def is_open(self, session_id: int) -> bool:
@@ -101,25 +105,17 @@ class ZooKeeperTree:
 
     def lose_watches(self, session_id: int) -> list[Firing]:
         """The session's connection broke: each of its watches fires, because it will see no more changes."""
-        lost = []
-        for watches in (self._data_watches, self._child_watches):
-            for path in sorted(watches):
-                mine, others = _divide(watches[path], session_id)
-                lost += mine
-                if others:
-                    watches[path] = others
-                else:
-                    del watches[path]
-        return lost
+        return [*self._data_watches.lose(session_id), *self._child_watches.lose(session_id)]
 
     def _end(self, session_id: int) -> list[Firing]:
         self._require(session_id)
         self.zxid += 1
         fired: list[Firing] = []
         for path in sorted(self._ephemerals[session_id]):
+            acl = self._acls[path]
             self._remove(path)
-            fired += self._fire_deleted(path)
-        del self._ephemerals[session_id]
+            fired += self._fire_deleted(path, acl)
+        del self._ephemerals[session_id], self._shown[session_id]
         return fired
 
     def _require(self, session_id: int) -> None:
@@ -141,18 +137,64 @@ class ZooKeeperTree:
     def copy(self) -> "ZooKeeperTree":
         """The nodes as they are now, for reading."""
         children = {path: set(names) for path, names in self._children.items()}
-        return ZooKeeperTree(self.zxid, dict(self._nodes), children, Counter(self._children_created))
+        return ZooKeeperTree(
+            self.zxid,
+            dict(self._nodes),
+            children,
+            Counter(self._children_created),
+            dict(self._acls),
+            self._shown,
+        )
+
+    # --------------------------------------------------------------------------------------- grants
+
+    def check_read(self, session_id: int, path: str) -> None:
+        """Raises AccessRefused if the session may not read the node. A missing one is nobody's."""
+        if path in self._nodes:
+            self._check(session_id, path, Permissions.READ)
+
+    def acl(self, session_id: int, path: str) -> Acl | Unread:
+        """The grants, in which only those who may change them see the hashes of passwords."""
+        if path not in self._nodes:
+            return Unread.MISSING
+        shown, acl = self._shown_by(session_id), self._acls[path]
+        if shown.may(acl, Permissions.ADMIN):
+            return acl
+        return shown.masked(acl) if shown.may(acl, Permissions.READ) else Unread.CLOSED
+
+    def set_acl(self, session_id: int, path: str, acl: Acl) -> Unread | None:
+        """Give a node its grants; None if that was done."""
+        self._require(session_id)
+        self.zxid += 1
+        shown = self._shown_by(session_id)
+        if path not in self._nodes:
+            return Unread.MISSING
+        if not shown.may(self._acls[path], Permissions.ADMIN):
+            return Unread.CLOSED
+        self._acls[path] = written_down(acl, shown.identity)
+        return None
+
+    def identity(self, session_id: int) -> str:
+        """Who the session is: ``USER:HASH``, and empty for a stranger."""
+        return self._shown_by(session_id).identity
+
+    def _shown_by(self, session_id: int) -> Shown:
+        return self._shown.get(session_id, STRANGER)
+
+    def _check(self, session_id: int, path: str, permission: Permissions) -> None:
+        if not self._shown_by(session_id).may(self._acls[path], permission):
+            raise AccessRefused(f"session {session_id:#x} lacks {permission.name} at {path}")
 
     def watch_data(self, session_id: int, path: str, key: Hashable) -> None:
         """Fire ``key`` once when the node is created, changed or deleted."""
         self._require(session_id)
-        self._data_watches.setdefault(_checked(path), []).append(Firing(session_id, key))
+        self._data_watches.add(_checked(path), Firing(session_id, key))
 
     def watch_children(self, session_id: int, path: str, key: Hashable) -> None:
         """Fire ``key`` once when a child, or the node itself, is created or deleted."""
         self._require(session_id)
         watches = self._child_watches if _checked(path) in self._nodes else self._data_watches
-        watches.setdefault(path, []).append(Firing(session_id, key))
+        watches.add(path, Firing(session_id, key))
 
     # --------------------------------------------------------------------------------------- writes
 
@@ -162,6 +204,7 @@ class ZooKeeperTree:
         if not operations:
             return Applied(self.zxid, [], [])
         before = {_checked(operation.path): self.get(operation.path) for operation in operations}
+        acls_before = {path: self._acls.get(path, OPEN) for path in before}
         counts_before = {path: self._children_created[path] for one in before for path in (one, _parent(one))}
         applied: list[Operation] = []
         stats: list[Stat | None] = []
@@ -171,17 +214,24 @@ class ZooKeeperTree:
                 operation = self._numbered(asked)
                 before.setdefault(operation.path, self.get(operation.path))
                 stats.append(self._apply(session_id, operation))
-            except _Refused as refused:
+            except (_Refused, AccessRefused) as refused:
                 self._restore(before)
+                self._acls.update((path, acls_before[path]) for path in acls_before if path in self._nodes)
                 self._restore_counts(counts_before)
+                if isinstance(refused, AccessRefused):
+                    raise
                 raise MultiFailed(index, asked, refused.reason) from None
             applied.append(operation)
-        return Applied(self.zxid, stats, self._fire(applied))
+        return Applied(self.zxid, stats, self._fire(applied, acls_before))
 
     def ensure_path(self, session_id: int, path: str) -> list[Firing]:
         """Create the persistent node and its parents where they are missing, a transaction each."""
         fired: list[Firing] = []
-        for end in _ends(_checked(path)):
+        if _checked(path) in self._nodes:
+            self.check_read(session_id, path)
+            return fired
+        for end in _ends(path):
+            self.check_read(session_id, path[:end])
             if path[:end] not in self._nodes:
                 fired += self.apply(session_id, [Create(path[:end])]).fired
         return fired
@@ -199,44 +249,58 @@ class ZooKeeperTree:
         """One operation; the order of its checks is a real server's."""
         match operation:
             case Create(path, data, ephemeral):
-                self._check_create(path)
+                self._check_create(session_id, path)
                 self._children_created[_parent(path)] += 1
                 self._put(path, Node(data, Stat(0, self.zxid, self.zxid, session_id if ephemeral else 0)))
+                self._acls[path] = self._shown_by(session_id).acl_of(path)
             case SetData(path, data, version):
-                stat = self._at_version(path, version).stat
+                stat = self._at_version(session_id, path, version, Permissions.WRITE).stat
                 changed = Stat(stat.version + 1, stat.czxid, self.zxid, stat.ephemeral_owner)
                 self._nodes[path] = Node(data, changed)
                 return changed
             case Delete(path, version):
                 if path == "/":
                     raise _Refused("other")
-                self._at_version(path, version)
+                self._check_delete(session_id, path)
+                self._at_version(session_id, path, version)
                 if self._children[path]:
                     raise _Refused("not_empty")
                 self._remove(path)
             case Check(path, version):
-                self._at_version(path, version)
+                self._at_version(session_id, path, version, Permissions.READ)
         return None
 
-    def _check_create(self, path: str) -> None:
+    def _check_create(self, session_id: int, path: str) -> None:
         parent = self._nodes.get(_parent(path))
         if parent is None:
             raise _Refused("no_node")
+        self._check(session_id, _parent(path), Permissions.CREATE)
         if path in self._nodes:
             raise _Refused("node_exists")
         if parent.stat.ephemeral_owner:
             raise _Refused("no_children_for_ephemerals")
 
-    def _at_version(self, path: str, version: int) -> Node:
+    def _check_delete(self, session_id: int, path: str) -> None:
+        if _parent(path) not in self._nodes:
+            raise _Refused("no_node")
+        self._check(session_id, _parent(path), Permissions.DELETE)
+
+    def _at_version(
+        self, session_id: int, path: str, version: int, needed: Permissions | None = None
+    ) -> Node:
+        """The node at this version; the client ``needed`` a permission to use it so."""
         node = self._nodes.get(path)
         if node is None:
             raise _Refused("no_node")
+        if needed is not None:
+            self._check(session_id, path, needed)
         if version not in (ANY_VERSION, node.stat.version):
             raise _Refused("bad_version")
         return node
 
     def _put(self, path: str, node: Node) -> None:
         self._nodes[path] = node
+        self._acls[path] = OPEN
         self._children[path] = set()
         self._children[_parent(path)].add(_name(path))
         if node.stat.ephemeral_owner:
@@ -244,7 +308,7 @@ class ZooKeeperTree:
 
     def _remove(self, path: str) -> None:
         owner = self._nodes.pop(path).stat.ephemeral_owner
-        del self._children[path]
+        del self._children[path], self._acls[path]
         self._children_created.pop(path, None)
         self._children[_parent(path)].discard(_name(path))
         if owner:
@@ -275,32 +339,51 @@ class ZooKeeperTree:
 
     # -------------------------------------------------------------------------------------- watches
 
-    def _fire(self, operations: Iterable[Operation]) -> list[Firing]:
+    def _fire(self, operations: Iterable[Operation], acls: Mapping[str, Acl]) -> list[Firing]:
+        """``acls``: those of nodes that are gone, from before."""
         fired: list[Firing] = []
         for operation in operations:
             path = operation.path
+            acl = self._acls.get(path) or acls.get(path, OPEN)
             match operation:
                 case Create():
-                    fired += self._data_watches.pop(path, [])
-                    fired += self._child_watches.pop(_parent(path), [])
+                    fired += self._fire_at(self._data_watches, path, acl)
+                    fired += self._fire_at_parent(path)
                 case SetData():
-                    fired += self._data_watches.pop(path, [])
+                    fired += self._fire_at(self._data_watches, path, acl)
                 case Delete():
-                    fired += self._fire_deleted(path)
+                    fired += self._fire_deleted(path, acl)
         return fired
 
-    def _fire_deleted(self, path: str) -> list[Firing]:
+    def _fire_deleted(self, path: str, acl: Acl) -> list[Firing]:
+        """``acl``: the grants that the node had."""
+        may = self._judge(acl)
+        fired = [*self._data_watches.fire(path, may), *self._child_watches.fire(path, may)]
+        sessions = {one.session_id for one in fired}
         return [
-            *self._data_watches.pop(path, []),
-            *self._child_watches.pop(path, []),
-            *self._child_watches.pop(_parent(path), []),
+            *fired,
+            *self._data_watches.recall(path, sessions),
+            *self._child_watches.recall(path, sessions),
+            *self._fire_at_parent(path),
         ]
+
+    def _fire_at_parent(self, path: str) -> list[Firing]:
+        parent = _parent(path)
+        return self._fire_at(self._child_watches, parent, self._acls.get(parent, OPEN))
+
+    def _fire_at(self, watches: Watches, path: str, acl: Acl) -> list[Firing]:
+        fired = watches.fire(path, self._judge(acl))
+        return [*fired, *watches.recall(path, {one.session_id for one in fired})]
+
+    def _judge(self, acl: Acl) -> Callable[[int], bool]:
+        """Whether a session may know of a node with these grants."""
+        return lambda session_id: self._shown_by(session_id).may(acl, Permissions.READ)
 
     # ------------------------------------------------------------------------------------ invariants
 
     def check_invariants(self) -> None:
         """Every node has its parent, every ephemeral node a live session, every watch a live session."""
-        assert self._nodes.keys() == self._children.keys()
+        assert self._nodes.keys() == self._children.keys() == self._acls.keys()
         ephemerals: dict[int, set[str]] = {session_id: set() for session_id in self._ephemerals}
         for path, node in self._nodes.items():
             assert path == "/" or _name(path) in self._children[_parent(path)], path
@@ -311,10 +394,8 @@ class ZooKeeperTree:
         assert self._children_created.keys() <= self._nodes.keys()
         assert sum(map(len, self._children.values())) == len(self._nodes) - 1
         for watches in (self._data_watches, self._child_watches):
-            for path, watching in watches.items():
-                assert watching, path
-                assert all(watch.session_id in self._ephemerals for watch in watching), (path, watching)
-        assert self._child_watches.keys() <= self._nodes.keys()
+            assert watches.sessions() <= self._ephemerals.keys()
+        assert self._child_watches.paths() <= self._nodes.keys()
 
 
 def _checked(path: str) -> str:
@@ -336,11 +417,3 @@ def _ends(path: str) -> list[int]:
     if path == "/":
         return []
     return [*(at for at, letter in enumerate(path) if letter == "/" and at), len(path)]
-
-
-def _divide(watches: Iterable[Firing], session_id: int) -> tuple[list[Firing], list[Firing]]:
-    mine: list[Firing] = []
-    others: list[Firing] = []
-    for watch in watches:
-        (mine if watch.session_id == session_id else others).append(watch)
-    return mine, others

@@ -38,6 +38,7 @@ from typing import IO, Final
 
 from sparklog.model.cluster_facts import host_port
 from sparklog.model.zookeeper import ZooKeeperError
+from sparklog.zookeeper.embedded_tls import FLAGS, JARS, EmbeddedTls
 from sparklog.zookeeper.java_environment import java_environment
 
 HOST: Final = "127.0.0.1"
@@ -51,6 +52,8 @@ DATA: Final = "version-2"
 LOG_BYTES_MAX: Final = 4 * 1024 * 1024
 _LOG_TAIL_BYTES: Final = 2_000
 _QUESTION_TIMEOUT_S: Final = 0.1
+_TLS_QUESTION_TIMEOUT_S: Final = 2.0
+"""The first handshake loads much of Java."""
 _POLL_S: Final = 0.01
 _DYING_TIMEOUT_S: Final = 10.0
 _PORT_ATTEMPTS_MAX: Final = 5
@@ -131,8 +134,16 @@ class EmbeddedZooKeeper:
     """A ZooKeeper server as a child process. ``port`` 0 takes a free port at the first start and keeps it."""
 
     def __init__(
-        self, data_dir: str | Path, port: int = 0, jars_dir: str | Path | None = None, *, host: str = HOST
+        self,
+        data_dir: str | Path,
+        port: int = 0,
+        jars_dir: str | Path | None = None,
+        *,
+        host: str = HOST,
+        tls: EmbeddedTls | None = None,
     ) -> None:
+        """With ``tls`` it speaks nothing else."""
+        self._tls = tls
         self.data_dir = Path(data_dir)
         self.host = host
         self.port = port
@@ -269,20 +280,22 @@ class EmbeddedZooKeeper:
 
     def _command(self) -> list[str]:
         jars_dir = (self._jars_dir or find_jars_dir()).absolute()
-        jars = [jar for pattern in _REQUIRED_JARS + _OPTIONAL_JARS for jar in sorted(jars_dir.glob(pattern))]
+        patterns = (*_REQUIRED_JARS, *_OPTIONAL_JARS, *(JARS if self._tls else ()))
+        jars = [jar for pattern in patterns for jar in sorted(jars_dir.glob(pattern))]
         for pattern in _REQUIRED_JARS:
             if not any(jars_dir.glob(pattern)):
                 raise ZooKeeperError(f"{jars_dir} has no {pattern}: is it the jars folder of a Spark?")
         class_path = os.pathsep.join(str(jar) for jar in jars)
         self._write_config()
-        return [str(find_java().absolute()), *_JVM_FLAGS, "-cp", class_path, _MAIN_CLASS, f"./{CONFIG_FILE}"]
+        flags = (*_JVM_FLAGS, *(FLAGS if self._tls else ()))
+        return [str(find_java().absolute()), *flags, "-cp", class_path, _MAIN_CLASS, f"./{CONFIG_FILE}"]
 
     def _write_config(self) -> None:
         self.data_dir.mkdir(parents=True, exist_ok=True)
         settings = {
             "dataDir": "./.",  # a bare dot has ZooKeeper's check of relative paths fail
-            "clientPort": str(self.port),
-            "clientPortAddress": self.host,
+            "secureClientPort" if self._tls else "clientPort": str(self.port),
+            "secureClientPortAddress" if self._tls else "clientPortAddress": self.host,
             "tickTime": str(TICK_MS),
             "minSessionTimeout": str(SESSION_TIMEOUT_MIN_MS),
             "maxSessionTimeout": str(SESSION_TIMEOUT_MAX_MS),
@@ -292,6 +305,7 @@ class EmbeddedZooKeeper:
             "autopurge.snapRetainCount": "3",
             "autopurge.purgeInterval": "1",
         }
+        settings |= {} if self._tls is None else self._tls.write(self.data_dir)
         text = "".join(f"{name}={value}\n" for name, value in settings.items())
         (self.data_dir / CONFIG_FILE).write_text(text, encoding="ascii")
 
@@ -304,7 +318,7 @@ class EmbeddedZooKeeper:
 
     def _serves_before(self, deadline: float) -> bool:
         while time.monotonic() < deadline:
-            if _ask(self.host, self.port, b"srvr").find(b"Mode: ") >= 0:
+            if _ask(self.host, self.port, b"srvr", self._tls).find(b"Mode: ") >= 0:
                 return self.is_running
             if self._exited.wait(_POLL_S):
                 return False
@@ -376,9 +390,11 @@ def _free_port(host: str) -> int:
         return port
 
 
-def _ask(host: str, port: int, command: bytes) -> bytes:
+def _ask(host: str, port: int, command: bytes, tls: EmbeddedTls | None) -> bytes:
     """The answer to a four-letter command; empty while the server does not answer."""
     try:
+        if tls is not None:
+            return tls.ask(host, port, command, _TLS_QUESTION_TIMEOUT_S)
         with socket.create_connection((host, port), timeout=_QUESTION_TIMEOUT_S) as connection:
             connection.sendall(command)
             return b"".join(iter(lambda: connection.recv(4_096), b""))

@@ -10,6 +10,9 @@ adapter adds exact failure semantics:
 - Watches and session events share one queue, so that callbacks run in the order of the events. The loss of
   the connection fires every watch, because ZooKeeper may have changed meanwhile.
 
+- A client that has a digest shows it at each connect, before anything else is sent. What the grants of a node
+  do not allow ends in AccessRefused, in a multi as well (``sparklog.model.zookeeper_access``).
+
 After an expiry kazoo opens a new session. Owners of ephemeral nodes are notified by the ``expired`` event and
 by ``generation``, and must create their nodes again.
 """
@@ -19,9 +22,10 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import (
@@ -29,6 +33,7 @@ from kazoo.exceptions import (
     ConnectionClosedError,
     ConnectionLoss,
     KazooException,
+    NoAuthError,
     NoChildrenForEphemeralsError,
     NodeExistsError,
     NoNodeError,
@@ -43,8 +48,10 @@ from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandl
 from kazoo.protocol.states import Callback, KazooState
 from kazoo.retry import KazooRetry
 
+from sparklog.model.errors import ConfigError
 from sparklog.model.zookeeper import (
     ANY_VERSION,
+    AccessRefused,
     Check,
     ConnectionLost,
     Create,
@@ -60,7 +67,14 @@ from sparklog.model.zookeeper import (
     Stat,
     ZooKeeperError,
 )
+from sparklog.model.zookeeper_access import DIGEST, OPEN, OPEN_ACCESS, Acl, NodeAccess, hashed, written_down
+from sparklog.zookeeper.kazoo_acls import to_kazoo
 from sparklog.zookeeper.multi_read import MultiRead
+from sparklog.zookeeper.quiet_log import kazoo_logger
+from sparklog.zookeeper.tls_socket import has_unread, secured, shut_down, why_failed
+
+if TYPE_CHECKING:
+    from sparklog.network.tls.sides import TlsClient
 
 SESSION_TIMEOUT_MS: Final = 18_000
 CONNECT_TIMEOUT_MAX_S: Final = 3.0
@@ -78,6 +92,9 @@ _REASONS: Final[dict[type[KazooException], Reason]] = {
     NotEmptyError: "not_empty",
     NoChildrenForEphemeralsError: "no_children_for_ephemerals",
 }
+_VERBS: Final[dict[type[Operation], str]] = {
+    Create: "create", SetData: "change", Delete: "delete", Check: "read",
+}  # fmt: skip
 _EVENTS: Final[dict[str, SessionEvent]] = {
     KazooState.CONNECTED: "connected",
     KazooState.SUSPENDED: "suspended",
@@ -92,28 +109,60 @@ logger: Final = logging.getLogger(__name__)
 class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
     """Kazoo's threads, with short connects and a way to close a connection that no longer answers."""
 
-    def __init__(self) -> None:
+    def __init__(self, before_connect: Callable[[], None], tls: "TlsClient | None") -> None:
         super().__init__()
+        self.problem = ""
+        """Why the last handshake failed that did."""
+        self._before_connect = before_connect
+        self._tls = tls
         self._connection: socket.socket | None = None
         self._aborted = threading.Event()
 
-    def create_connection(self, *args: Any, timeout: float, **kwargs: Any) -> socket.socket:
+    def create_connection(
+        self, address: tuple[str, int], hostname: str, timeout: float, **kwargs: Any
+    ) -> socket.socket:
+        """``hostname`` is the name of the address in the connect string."""
         if self._aborted.is_set():
             raise ConnectionAbortedError("the client is being closed")
-        connection: socket.socket = super().create_connection(
-            *args, timeout=min(timeout, CONNECT_TIMEOUT_MAX_S), **kwargs
-        )
+        self._note_refusal(hostname, address[1])
+        self._before_connect()
+        connection = self._connect(address, hostname, min(timeout, CONNECT_TIMEOUT_MAX_S))
         self._connection = connection
         if self._aborted.is_set():
             self.abort()
         return connection
+
+    def _connect(self, address: tuple[str, int], hostname: str, timeout_s: float) -> socket.socket:
+        connection: socket.socket = super().create_connection(address, timeout=timeout_s)
+        if self._tls is None:
+            return connection
+        try:
+            connection = secured(connection, self._tls, hostname, address[1])
+        except OSError as error:
+            self.problem = str(error)
+            raise
+        return connection
+
+    def _note_refusal(self, host: str, port: int) -> None:
+        """Look whether the server has refused this client after the last handshake."""
+        failure = getattr(self._connection, "failure", None)
+        if failure is not None:
+            self.problem = why_failed(failure, host, port)
+
+    def select(self, rlist: Sequence[Any], wlist: Any, xlist: Any, timeout: float | None = None) -> Any:
+        """As select(2), but for what TLS has read already."""
+        unread = [one for one in rlist if has_unread(one)]
+        if not unread:
+            return super().select(rlist, wlist, xlist, timeout)
+        readable, writable, broken = super().select(rlist, wlist, xlist, 0)
+        return [*readable, *(one for one in unread if one not in readable)], writable, broken
 
     def abort(self) -> None:
         """Wake all threads that wait for the server, and refuse later waits."""
         self._aborted.set()
         if self._connection is not None:
             with contextlib.suppress(OSError):  # closed already: no thread waits for it
-                self._connection.shutdown(socket.SHUT_RDWR)
+                shut_down(self._connection)
 
 
 class KazooZooKeeper:
@@ -125,10 +174,15 @@ class KazooZooKeeper:
         session_timeout_ms: int = SESSION_TIMEOUT_MS,
         *,
         operation_timeout_ms: int | None = None,
+        access: NodeAccess = OPEN_ACCESS,
+        tls: "TlsClient | None" = None,
     ) -> None:
         self.connect_string = connect_string
+        self._access = access
+        self._identity = ""
+        """``USER:HASH`` of the digest; empty without one."""
         self._operation_timeout_s = (operation_timeout_ms or session_timeout_ms) / 1000
-        self._handler = _Handler()
+        self._handler = _Handler(self._show_digest, tls)
         self._client = self._new_client(session_timeout_ms)
         self._client.add_listener(self._on_state)
         self._lock = threading.Lock()
@@ -146,6 +200,7 @@ class KazooZooKeeper:
                 hosts=self.connect_string,
                 timeout=session_timeout_ms / 1000,
                 handler=self._handler,
+                logger=kazoo_logger(),
                 connection_retry=KazooRetry(
                     max_tries=-1, delay=RECONNECT_DELAY_S, max_delay=RECONNECT_DELAY_MAX_S
                 ),
@@ -157,22 +212,55 @@ class KazooZooKeeper:
 
     # ------------------------------------------------------------------------------------------ life
 
-    def start(self, timeout_ms: int) -> "KazooZooKeeper":
-        """Connect and create the chroot; raises ConnectionLost with the address if no server answers."""
+    def start(self, timeout_ms: int, *, creates_chroot: bool = True) -> "KazooZooKeeper":
+        """Connect, and create the chroot if it is missing.
+
+        Raises ConnectionLost with the address if no server answers, AccessRefused if the chroot may not be
+        created, ConfigError if the digest cannot be had.
+        """
+        self._take_digest()
         self._is_started = True
         self._client.start_async()
         if not self._connected.wait(timeout_ms / 1000):
             self.close()
+            problem = self._handler.problem
             raise ConnectionLost(
                 f"no ZooKeeper answered at {self.connect_string} within {timeout_ms} ms: "
-                f"check that it runs there and that the address is right"
+                + (problem or "check that it runs there and that the address is right")
             )
         try:
-            self.ensure_path("/")
+            if creates_chroot:
+                self._ensure_chroot()
         except BaseException:
             self.close()
             raise
         return self
+
+    def _ensure_chroot(self) -> None:
+        """Nodes above the chroot belong to nobody, because other clusters may have theirs below them."""
+        chroot: str = self._client.chroot
+        if not chroot or self.exists("/") is not None:
+            return
+        self._client.chroot = ""  # nothing else is sent before this client has started
+        try:
+            for path in _ancestors(chroot):
+                self._ensure_node(path, OPEN)
+        finally:
+            self._client.chroot = chroot
+        self._ensure_node("/", self._access.acl_of("/"))
+
+    def _take_digest(self) -> None:
+        if self._access.digest is not None:
+            digest = self._access.digest()
+            self._identity = hashed(digest)
+            self._client.auth_data = {(DIGEST, digest)}
+
+    def _show_digest(self) -> None:
+        """Called before each connect. If the digest cannot be had now, the one from before is shown."""
+        try:
+            self._take_digest()
+        except ConfigError as error:
+            logger.warning("ZooKeeper is shown the user and password from before: %s", error)
 
     def close(self) -> None:
         """End the session. If ZooKeeper cannot be reached, the session expires later."""
@@ -251,7 +339,7 @@ class KazooZooKeeper:
 
     def get(self, path: str) -> Node | None:
         try:
-            data, stat = self._read(lambda: self._client.get_async(path))
+            data, stat = self._read(lambda: self._client.get_async(path), path)
         except NoNodeError:
             return None
         return Node(data, _stat(stat))
@@ -263,9 +351,15 @@ class KazooZooKeeper:
         """Read ``READS_MAX`` nodes per request, all requests at once; an old server gets single reads."""
         chunks = [paths[start : start + READS_MAX] for start in range(0, len(paths), READS_MAX)]
         try:
-            return [node for nodes in self._read_all(chunks, self._submit_reads) for node in nodes]
+            found = [node for nodes in self._read_all(chunks, self._submit_reads) for node in nodes]
         except UnimplementedError:
             return [self.get(path) for path in paths]
+        for path, node in zip(paths, found, strict=True):
+            if isinstance(node, NoAuthError):
+                raise self._refused(f"read {path}")
+            if isinstance(node, KazooException):
+                raise ZooKeeperError(f"ZooKeeper at {self.connect_string}: {path}: {node!r}")
+        return found
 
     def _submit_reads(self, paths: Sequence[str]) -> Any:
         pending = self._handler.async_result()
@@ -273,38 +367,50 @@ class KazooZooKeeper:
         return pending
 
     def exists(self, path: str) -> Stat | None:
-        stat = self._read(lambda: self._client.exists_async(path))
+        stat = self._read(lambda: self._client.exists_async(path), path)
         return None if stat is None else _stat(stat)
 
     def children(self, path: str) -> list[str]:
         try:
-            return sorted(self._read(lambda: self._client.get_children_async(path)))
+            return sorted(self._read(lambda: self._client.get_children_async(path), path))
         except NoNodeError:
             return []
 
     def watch_data(self, path: str, callback: Callable[[], None]) -> None:
-        watch = self._once(callback)
-        self._read(lambda: self._client.exists_async(path, watch=watch))
+        with self._once(callback) as watch:
+            self._read(lambda: self._client.exists_async(path, watch=watch), path)
 
     def watch_children(self, path: str, callback: Callable[[], None]) -> None:
-        watch = self._once(callback)
-        while True:
+        with self._once(callback) as watch:
+            while True:
+                try:
+                    self._read(lambda: self._client.get_children_async(path, watch=watch), path)
+                except NoNodeError:
+                    if self._read(lambda: self._client.exists_async(path, watch=watch), path) is not None:
+                        continue  # created between the two questions
+                return
+
+    @contextlib.contextmanager
+    def _once(self, callback: Callable[[], None]) -> Iterator[Callable[[object], None]]:
+        """A watch that calls ``callback`` only once, however often kazoo fires it, and not if it is refused:
+        kazoo keeps that one, too.
+        """
+        pending = deque([callback])
+
+        def fire(_event: object) -> None:
+            if self._is_closed:
+                return
             try:
-                self._read(lambda: self._client.get_children_async(path, watch=watch))
-            except NoNodeError:
-                if self._read(lambda: self._client.exists_async(path, watch=watch)) is not None:
-                    continue  # created between the two questions
-            return
+                call = pending.pop()
+            except IndexError:  # it has fired, or was refused
+                return
+            call()
 
-    def _once(self, callback: Callable[[], None]) -> Callable[[object], None]:
-        """A watch that calls ``callback`` only once, however often kazoo fires it."""
-        pending = [callback]
-
-        def fire(_event: object) -> None:  # only ever on the one callback thread
-            if pending and not self._is_closed:
-                pending.pop()()
-
-        return fire
+        try:
+            yield fire
+        except AccessRefused:
+            pending.clear()
+            raise
 
     # ---------------------------------------------------------------------------------------- writes
 
@@ -313,6 +419,8 @@ class KazooZooKeeper:
             return []
         results = self._write(lambda: self._submit_multi(operations), generation)
         for index, result in enumerate(results):
+            if isinstance(result, NoAuthError):
+                raise self._refused(_in_words(operations[index]))
             if isinstance(result, KazooException) and not isinstance(result, _NOT_THE_CULPRIT):
                 raise MultiFailed(index, operations[index], _reason(result), repr(result))
         return [
@@ -325,7 +433,7 @@ class KazooZooKeeper:
         for operation in operations:
             match operation:
                 case Create(path, data, ephemeral, sequential):
-                    transaction.create(path, data, ephemeral=ephemeral, sequence=sequential)
+                    transaction.create(path, data, self._acls_of(path), ephemeral, sequential)
                 case SetData(path, data, version):
                     transaction.set_data(path, data, version)
                 case Delete(path, version):
@@ -336,7 +444,8 @@ class KazooZooKeeper:
 
     def create(self, path: str, data: bytes = b"", *, ephemeral: bool = False) -> None:
         operation = Create(path, data, ephemeral)
-        self._single(operation, lambda: self._client.create_async(path, data, ephemeral=ephemeral))
+        acls = self._acls_of(path)
+        self._single(operation, lambda: self._client.create_async(path, data, acls, ephemeral))
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> Stat:
         operation = SetData(path, data, version)
@@ -346,19 +455,34 @@ class KazooZooKeeper:
         self._single(Delete(path, version), lambda: self._client.delete_async(path, version))
 
     def ensure_path(self, path: str) -> None:
-        self._read(lambda: self._client.ensure_path_async(path))  # repeating it changes nothing
+        if self.exists(path) is None:
+            for step in _ancestors(path):
+                self._ensure_node(step, self._access.acl_of(step))
+            self._ensure_node(path, self._access.acl_of(path))
+
+    def _ensure_node(self, path: str, acl: Acl) -> None:
+        """Create the node if it is missing and its parent is there; repeating it changes nothing."""
+        self._read(lambda: self._client.ensure_path_async(path, self._kazoos(acl)), path, "create")
+
+    def _acls_of(self, path: str) -> list[Any]:
+        return self._kazoos(self._access.acl_of(path))
+
+    def _kazoos(self, acl: Acl) -> list[Any]:
+        return to_kazoo(written_down(acl, self._identity))
 
     def _single(self, operation: Operation, submit: Callable[[], Any]) -> Any:
         try:
             return self._write(submit, None)
+        except NoAuthError:
+            raise self._refused(_in_words(operation)) from None
         except KazooException as error:
             raise OperationRefused(operation, _reason(error), repr(error)) from None
 
     # ------------------------------------------------------------------------------------- transport
 
-    def _read(self, submit: Callable[[], Any]) -> Any:
+    def _read(self, submit: Callable[[], Any], path: str = "/", verb: str = "read") -> Any:
         """Repeat a read until a server answers. Of kazoo's errors only NoNodeError is raised."""
-        deadline = time.monotonic() + self._operation_timeout_s
+        deadline = self._deadline()
         while True:
             try:
                 return self._ask(submit, deadline, None)
@@ -367,12 +491,14 @@ class KazooZooKeeper:
                     raise
             except NoNodeError:
                 raise
+            except NoAuthError:
+                raise self._refused(f"{verb} {path}") from None
             except KazooException as error:
                 raise ZooKeeperError(f"ZooKeeper at {self.connect_string}: {error!r}") from error
 
     def _read_all(self, questions: Sequence[Any], submit: Callable[[Any], Any]) -> list[Any]:
         """The answers to all questions; questions whose answers a reconnect lost are sent again."""
-        deadline = time.monotonic() + self._operation_timeout_s
+        deadline = self._deadline()
         pending = [self._submit(partial(submit, question), deadline, None) for question in questions]
         answers = []
         for question, one in zip(questions, pending, strict=True):
@@ -386,7 +512,10 @@ class KazooZooKeeper:
 
     def _write(self, submit: Callable[[], Any], generation: int | None) -> Any:
         """Submit a write once; never repeats it."""
-        return self._ask(submit, time.monotonic() + self._operation_timeout_s, generation)
+        return self._ask(submit, self._deadline(), generation)
+
+    def _deadline(self) -> float:
+        return time.monotonic() + self._operation_timeout_s
 
     def _ask(self, submit: Callable[[], Any], deadline: float, generation: int | None) -> Any:
         return self._await(self._submit(submit, deadline, generation), deadline)
@@ -419,6 +548,27 @@ class KazooZooKeeper:
                     f"this is generation {self._generation}"
                 )
             return submit()
+
+    def _refused(self, what: str) -> AccessRefused:
+        if not self._identity:
+            return AccessRefused(
+                f"ZooKeeper at {self.connect_string} does not let strangers {what}: the node is closed to "
+                "all but a user with a password; set zookeeper.digest"
+            )
+        user = self._identity.partition(":")[0]
+        return AccessRefused(
+            f"ZooKeeper at {self.connect_string} does not let user {user!r} {what}: the node belongs "
+            "to another user, or to the same with another password; correct zookeeper.digest"
+        )
+
+
+def _ancestors(path: str) -> list[str]:
+    """Those of a node below the root, highest first."""
+    return [path[:at] for at, letter in enumerate(path) if letter == "/" and at]
+
+
+def _in_words(operation: Operation) -> str:
+    return f"{_VERBS[type(operation)]} {operation.path}"
 
 
 def _stat(stat: Any) -> Stat:

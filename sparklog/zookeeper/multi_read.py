@@ -8,8 +8,8 @@ form:
     found     data (buffer), stat (68 bytes)
     missing   a header of type -1, error (int32)
 
-Each question has its own answer, so a missing node does not affect the others. An older server answers the
-whole request with Unimplemented.
+Each question has its own answer, so a missing or closed node does not affect the others. An older server
+answers the whole request with Unimplemented.
 """
 
 import struct
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kazoo.exceptions import EXCEPTIONS, NoNodeError
+from kazoo.exceptions import EXCEPTIONS, KazooException, NoNodeError
 from kazoo.protocol.paths import _prefix_root
 
 from sparklog.model.zookeeper import Node, Stat
@@ -50,26 +50,28 @@ class MultiRead:
         return b"".join([*questions, _END])
 
     @staticmethod
-    def deserialize(answer: bytes, offset: int) -> list[Node | None]:
-        nodes: list[Node | None] = []
+    def deserialize(answer: bytes, offset: int) -> list[Node | KazooException | None]:
+        """The nodes in their order; None for one that is missing, an error for one that is refused."""
+        nodes: list[Node | KazooException | None] = []
         while True:
             kind, is_end, _ = _HEADER.unpack_from(answer, offset)
             offset += _HEADER.size
             if is_end:
                 return nodes
             if kind == ERROR:
-                _refuse_all_but_missing(answer, offset)
+                nodes.append(_refusal(answer, offset))
                 offset += _INT.size
-                nodes.append(None)
             else:
                 node, offset = _read_node(answer, offset)
                 nodes.append(node)
 
 
-def _refuse_all_but_missing(answer: bytes, offset: int) -> None:
+def _refusal(answer: bytes, offset: int) -> KazooException | None:
     (code,) = _INT.unpack_from(answer, offset)
-    if code != NoNodeError.code:
-        raise EXCEPTIONS[code]()
+    if code == NoNodeError.code:
+        return None
+    error: KazooException = EXCEPTIONS[code]()
+    return error
 
 
 def _read_node(answer: bytes, offset: int) -> tuple[Node, int]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from sparklog.model.loops import Await, Loop, Signal
-from sparklog.model.zookeeper import SessionEvent, ZooKeeper, ZooKeeperError
+from sparklog.model.zookeeper import AccessRefused, SessionEvent, ZooKeeper, ZooKeeperError
 
 logger: Final = logging.getLogger(__name__)
 
@@ -35,6 +35,8 @@ class NotifiedNodes:
         self._watched: set[str] = set()
         """Directories of notifications whose next change gives the signal."""
         self._must_read_all = True
+        self._is_refused = False
+        """Whether the last read was refused, and the log says so."""
         zookeeper.on_session(self._on_session)
 
     def _on_session(self, event: SessionEvent) -> None:
@@ -59,12 +61,20 @@ class NotifiedNodes:
                     self.read_all()
                 else:
                     self._follow()
+                self._is_refused = False
             except ZooKeeperError as error:
                 self._must_read_all = True
-                logger.info("cannot read %s in ZooKeeper, going on with those known: %s", self._what, error)
+                self._log(error)
                 yield Await(self._changed, LOOK_AGAIN_MS)
                 continue
             yield Await(self._changed)
+
+    def _log(self, error: ZooKeeperError) -> None:
+        """That ZooKeeper is away is reported elsewhere. A refusal lasts until somebody acts: once loudly."""
+        is_news = isinstance(error, AccessRefused) and not self._is_refused
+        self._is_refused = isinstance(error, AccessRefused)
+        level = logging.ERROR if is_news else logging.INFO
+        logger.log(level, "cannot read %s in ZooKeeper, going on with those known: %s", self._what, error)
 
     def notifications(self, directory: str, prefix: str) -> list[str]:
         """The names of the notifications there, in their order; their next change gives the signal.

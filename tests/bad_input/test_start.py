@@ -200,6 +200,7 @@ def test_a_misspelt_setting(told: Callable[..., str], case: Case) -> None:
 ADVISED = "[listeners](settings.md#listeners)"
 ADVISED_TLS = "[references](settings.md)"
 ADVISED_LOGIN = "[logins](security.md#logins)"
+ADVISED_ZOOKEEPER = "[ZooKeeper](security.md#zookeeper)"
 LISTENERS = "listeners=PLAINTEXT://:9092,SASL_PLAINTEXT://:9093"
 JAAS = "listener.name.sasl_plaintext.plain.sasl.jaas.config"
 LITERAL = f'{JAAS}={PLAIN_MODULE} required user_alice="secret";'
@@ -253,7 +254,8 @@ OF_REFERENCE = f"{JAAS}=${{file:/etc/sparklog/secrets.properties:users}}"
         ("a choice among Java's implementations", ["ssl.provider=BCFIPS"], ""),
         ("passwords of clients that everybody sees", [LISTENERS, LITERAL], ADVISED_TLS),
         ("users of a listener that there is not", [OF_REFERENCE], ""),
-        ("nodes of ZooKeeper that are closed to others", ["zookeeper.set.acl=true"], ""),
+        ("nodes of ZooKeeper that are closed to everybody", ["zookeeper.set.acl=true"], ADVISED_ZOOKEEPER),
+        ("ZooKeeper's password, for everybody to see", ["zookeeper.digest=broker:secret"], ADVISED_ZOOKEEPER),
         ("a limit of a listener that there is not", ["listener.name.outside.max.connections=20"], ""),
         ("a rate of connections that is none", ["max.connection.creation.rate=-1"], ""),
     ],

@@ -17,7 +17,7 @@ Settings have Kafka's names. A property of Kafka 3.9 that sparklog does not act 
 warning; an unknown name is refused with the nearest known one. This page is made from the code.
 
 A setting that promises safety which sparklog does not give yet is refused unless it has Kafka's default:
-those of other stores of rules, delegation tokens, ZooKeeper's security, policies and
+those of other stores of rules, delegation tokens, revoked certificates, policies and
 `delete.topic.enable`; also with a prefix `listener.name.NAME.`, and while brokers run.
 
 A setting `ssl.…` holds for all listeners that speak TLS, and `listener.name.NAME.ssl.…` (NAME in lower case)

@@ -1,5 +1,5 @@
 """The same random operations against a real ZooKeeper, the one in memory, and the simulation's: nobody can
-tell them apart."""
+tell them apart, be the nodes open or closed to other clients."""
 
 import itertools
 import random
@@ -22,12 +22,25 @@ from sparklog.model.zookeeper import (
     SessionExpired,
     SetData,
     Stat,
+    Unread,
     ZooKeeper,
     ZooKeeperError,
+)
+from sparklog.model.zookeeper_access import (
+    CREATOR_ALONE,
+    CREATOR_WRITES,
+    OPEN,
+    OPEN_ACCESS,
+    WORLD,
+    Acl,
+    Grant,
+    NodeAccess,
+    Permissions,
 )
 from sparklog.testing.memory_zookeeper import MemoryZooKeeper, MemoryZooKeeperServer
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
+from sparklog.zookeeper.kazoo_admin import KazooAdmin
 
 SESSION_TIMEOUT_MS = 6_000
 START_TIMEOUT_MS = 15_000
@@ -39,7 +52,26 @@ PATHS = ["/" + "/".join(names) for depth in (1, 2, 3) for names in itertools.pro
 
 integration = pytest.mark.integration
 
-Client = KazooZooKeeper | MemoryZooKeeper | SimulatedZooKeeper
+Client = KazooAdmin | MemoryZooKeeper | SimulatedZooKeeper
+
+ACLS = (
+    OPEN,
+    CREATOR_WRITES,
+    CREATOR_ALONE,
+    CREATOR_ALONE | {Grant(WORLD, "anyone", Permissions.CREATE | Permissions.READ)},
+    frozenset({Grant(WORLD, "anyone", Permissions.ADMIN | Permissions.DELETE)}),
+)
+"""Grants that nodes get."""
+
+
+def closed_by_name(path: str) -> Acl:
+    """Which grants a client gives its nodes; the root stays everybody's."""
+    return OPEN if path == "/" else CREATOR_ALONE if path.endswith("b") else CREATOR_WRITES
+
+
+OF_STRANGERS = (OPEN_ACCESS,) * CLIENTS
+CLOSED = (NodeAccess(lambda: "ours:1", closed_by_name), NodeAccess(lambda: "theirs:2"))
+"""The access of the clients."""
 SETTLED_US = 1_000 * US_PER_MS
 """After so much simulated time everything that was on its way has arrived."""
 
@@ -59,21 +91,22 @@ def settle(client: SimulatedZooKeeper) -> None:
 class Side:
     """One ZooKeeper with a few sessions, and what its watches said since the last step."""
 
-    connect: Callable[[], Client]
+    connect: Callable[[NodeAccess], Client]
+    access: tuple[NodeAccess, ...] = OF_STRANGERS
     clients: list[Client] = field(default_factory=list)
     calls: list[list[str]] = field(default_factory=lambda: [[] for _ in range(CLIENTS)])
 
     def __post_init__(self) -> None:
-        self.clients = [self.connect() for _ in range(CLIENTS)]
+        self.clients = [self.connect(access) for access in self.access]
 
     def reconnect(self, number: int) -> None:
         self.clients[number].close()
-        self.clients[number] = self.connect()
+        self.clients[number] = self.connect(self.access[number])
 
     def heard(self) -> list[list[str]]:
         """What the watches of every client said, once all of it has arrived."""
         for client in self.clients:
-            client.exists("/")  # whatever was sent before its answer has arrived with it
+            client.exists("/")  # open to all; whatever was sent before its answer has arrived with it
             if isinstance(client, SimulatedZooKeeper):
                 settle(client)
                 continue
@@ -112,9 +145,11 @@ def random_operation(dice: random.Random, *, may_be_sequential: bool = False) ->
 def random_step(dice: random.Random) -> Step:
     client, path = dice.randrange(CLIENTS), dice.choice(PATHS)
     kind = dice.choices(
-        ("multi", "single", "ensure_path", "watch_data", "watch_children", "read", "reconnect"),
-        (8, 8, 1, 6, 6, 3, 0.3),
+        ("multi", "single", "ensure_path", "watch_data", "watch_children", "read", "reconnect", "grant"),
+        (8, 8, 1, 6, 6, 3, 0.3, 1.5),
     )[0]
+    if kind == "grant":
+        return kind, client, (path, dice.choice(ACLS))
     if kind == "multi":
         length = dice.choice((1, 2, 2, 3, 3, 4, 6))
         return kind, client, [random_operation(dice, may_be_sequential=True) for _ in range(length)]
@@ -133,6 +168,10 @@ def take(side: Side, step: Step) -> object:
             return client.multi(what)
         if kind == "single":
             return single(client, what)
+        if kind == "grant":
+            assert isinstance(what, tuple)
+            path, acl = what
+            return grants(client, path), set_grants(client, path, acl), grants(client, path)
         assert isinstance(what, str)
         if kind == "ensure_path":
             return client.ensure_path(what)
@@ -148,6 +187,25 @@ def take(side: Side, step: Step) -> object:
         return type(refused), getattr(refused, "index", None), refused.operation, refused.reason
     except ZooKeeperError as refused:
         return type(refused)
+
+
+def grants(client: Client, path: str) -> Acl | Unread:
+    if isinstance(client, SimulatedZooKeeper):
+        return client._ensemble.tree.acl(client.session_id, path)
+    return client.acls([path])[0]
+
+
+def set_grants(client: Client, path: str, acl: Acl) -> Unread | None:
+    """What a client without a digest asks for itself is refused as illegal by the real one: it asks not."""
+    if any(grant.scheme == "auth" for grant in acl) and client_access(client).digest is None:
+        return None
+    if isinstance(client, SimulatedZooKeeper):
+        return client._ensemble.tree.set_acl(client.session_id, path, acl)
+    return client.set_acls({path: acl})[path]
+
+
+def client_access(client: Client) -> NodeAccess:
+    return client.access if isinstance(client, SimulatedZooKeeper) else client._access
 
 
 def single(client: ZooKeeper, operation: object) -> object:
@@ -188,8 +246,8 @@ def base_zxid(side: Side) -> int:
 
 
 def everything(side: Side) -> object:
-    client = side.clients[0]
-    return [client.children("/"), [(path, client.get(path), client.children(path)) for path in PATHS]]
+    seen = [[take(side, ("read", number, path)) for path in PATHS] for number in range(CLIENTS)]
+    return [side.clients[0].children("/"), seen]
 
 
 @pytest.fixture(scope="module")
@@ -200,20 +258,34 @@ def real_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedZo
 
 
 @integration
-@pytest.mark.parametrize("seed", range(8))
-def test_random_operations_have_the_same_outcome(real_server: EmbeddedZooKeeper, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "access"),
+    [
+        *(pytest.param(seed, OF_STRANGERS, id=f"{seed}, open") for seed in range(4)),
+        *(pytest.param(seed, CLOSED, id=f"{seed}, closed") for seed in range(4, 8)),
+    ],
+)
+def test_random_operations_have_the_same_outcome(
+    real_server: EmbeddedZooKeeper, seed: int, access: tuple[NodeAccess, ...]
+) -> None:
     dice = random.Random(seed)
     address = f"{real_server.connect_string}/seed-{seed}"
-    real = Side(lambda: KazooZooKeeper(address, SESSION_TIMEOUT_MS).start(START_TIMEOUT_MS))
+
+    def connect_really(access: NodeAccess) -> KazooAdmin:
+        client = KazooAdmin(address, SESSION_TIMEOUT_MS, access=access)
+        client.start(START_TIMEOUT_MS)
+        return client
+
+    real = Side(connect_really, access)
     memory_server = MemoryZooKeeperServer()
-    memory = Side(memory_server.client)
+    memory = Side(lambda access: memory_server.client(access=access), access)
     ensemble, numbers = simulated_ensemble(), itertools.count(1)
 
-    def connect() -> SimulatedZooKeeper:
+    def connect(access: NodeAccess) -> SimulatedZooKeeper:
         name = f"client-{next(numbers)}"
-        return ensemble.client(Process(ensemble.schedule, name), name)
+        return ensemble.client(Process(ensemble.schedule, name), name, access)
 
-    simulated = Side(connect)
+    simulated = Side(connect, access)
     bases = {id(side): base_zxid(side) for side in (real, memory, simulated)}
     story: list[Step] = []
     for _ in range(STEPS):
@@ -252,7 +324,9 @@ def test_an_expiry_is_told_in_the_same_order(
 ) -> None:
     client: Client
     if kind == "real":
-        client = request.getfixturevalue("zookeeper")
+        address = request.getfixturevalue("zookeeper_address")
+        client = KazooAdmin(address, SESSION_TIMEOUT_MS)
+        client.start(START_TIMEOUT_MS)
     elif kind == "memory":
         client = MemoryZooKeeperServer().client()
     else:

@@ -52,3 +52,13 @@ class SparkJobLauncher:
     @staticmethod
     def _tag(slot: int) -> str:
         return f"sparklog-broker-{slot}"
+
+
+def one_broker_per_executor(executor_cores: int) -> Any:
+    """A profile whose task takes more than half an executor, or None where one task fills it anyway."""
+    if executor_cores <= 1:
+        return None
+    # start time: a Spark on this machine has no use for it
+    from pyspark.resource import ResourceProfileBuilder, TaskResourceRequests
+
+    return ResourceProfileBuilder().require(TaskResourceRequests().cpus(executor_cores // 2 + 1)).build

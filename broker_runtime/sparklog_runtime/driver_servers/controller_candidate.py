@@ -29,7 +29,8 @@ from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import Check, ConnectionLost, Delete, MultiFailed
 from sparklog.network.clock import SystemClock
-from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
+from sparklog.zookeeper.access_check import check_access
+from sparklog.zookeeper.configured_session import new_session
 from sparklog_runtime.driver_servers.elected_controller import ElectedController
 from sparklog_runtime.stop.child_processes import is_alive
 
@@ -53,9 +54,12 @@ class ControllerCandidate:
         a dead predecessor is freed at once, instead of when its session expires.
         """
         config = BrokerConfig.parse(settings)
-        self._zookeeper = KazooZooKeeper(connect_string, config.get_int("zookeeper.session.timeout.ms"))
+        self._zookeeper = new_session(
+            connect_string, config.zookeeper, config.get_int("zookeeper.session.timeout.ms")
+        )
         self._zookeeper.start(config.get_int("zookeeper.connection.timeout.ms"))
         try:
+            check_access(self._zookeeper)
             self._server = ControllerServer(
                 zookeeper=self._zookeeper,
                 host=host,

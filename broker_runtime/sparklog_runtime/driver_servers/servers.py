@@ -13,6 +13,7 @@ from sparklog.core.controller.events.cluster_event import NumberedEvent
 from sparklog.core.controller.state.applications import HostedBroker
 from sparklog.core.controller.state.wishes import WishedBroker
 from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.settings.zookeeper_settings import ZooKeeperSettings
 from sparklog_runtime.driver_servers.elected_controller import ElectedController
 
 _PRELOADED: Final = (
@@ -93,11 +94,16 @@ class Controller(Protocol):
     def stop(self) -> None: ...
 
 
-def embedded_zookeeper(data_dir: Path, port: int) -> ZooKeeperServer:
-    """An embedded ZooKeeper that is not started yet; port 0 takes a free one."""
+def embedded_zookeeper(settings: ZooKeeperSettings, data_dir: Path, port: int) -> ZooKeeperServer:
+    """An embedded ZooKeeper that is not started yet; port 0 takes a free one. ConfigError if it is to speak
+    TLS, and cannot.
+    """
     from sparklog.zookeeper.embedded import EmbeddedZooKeeper
+    from sparklog.zookeeper.embedded_tls import EmbeddedTls
 
-    return EmbeddedZooKeeper(data_dir, port=port)
+    return EmbeddedZooKeeper(
+        data_dir, port=port, tls=None if settings.tls is None else EmbeddedTls(settings.tls)
+    )
 
 
 def start_controller(

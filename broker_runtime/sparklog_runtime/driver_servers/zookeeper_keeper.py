@@ -115,7 +115,11 @@ class ZooKeeperKeeper:
 def _previous_port(data_dir: Path) -> int:
     """The port of the last start, if it is free; else any."""
     config = data_dir / "zoo.cfg"
-    found = re.search(r"^clientPort=(\d+)$", config.read_text(), re.MULTILINE) if config.exists() else None
+    found = (
+        re.search(r"^(?:clientPort|secureClientPort)=(\d+)$", config.read_text(), re.MULTILINE)
+        if config.exists()
+        else None
+    )
     if found is None:
         return ANY_PORT
     with socket.socket() as probe:

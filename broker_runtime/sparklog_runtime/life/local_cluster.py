@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.settings.coordinator_settings import of_a_start
 from sparklog.model.settings.web_rows import without_web
 from sparklog.network.listener_tls import inter_broker_server
+from sparklog.zookeeper.configured_session import tls_of
 from sparklog.zookeeper.embedded import find_java
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
 from sparklog_runtime.broker_process.broker_ports import Ports, check_ports, ports_of_brokers
@@ -58,6 +60,7 @@ from sparklog_runtime.start.cluster_options import (
     own_address,
 )
 from sparklog_runtime.start.own_certificates import check_own_certificates
+from sparklog_runtime.start.prepared_zookeeper import prepare_zookeeper
 from sparklog_runtime.start.readiness import (
     await_election,
     await_master,
@@ -244,7 +247,8 @@ class LocalCluster:
         self._reserve_ports()
         if options.zookeeper is not None:
             timeout_s = self._config.get_int("zookeeper.connection.timeout.ms") / 1_000
-            await_zookeeper(options.zookeeper, timeout_s, self._patience)
+            tls = tls_of(self._config.zookeeper)
+            await_zookeeper(options.zookeeper, timeout_s, self._patience, tls)
         if options.brokers and self._given_context is None:
             await_master(self._master(), self._patience)
         self._is_accepted = True
@@ -256,13 +260,18 @@ class LocalCluster:
         spark = self._launch_spark(conf)
         if options.zookeeper is None:
             self._zookeeper = ZooKeeperKeeper(
-                embedded_zookeeper, self.layout.zookeeper, self._publisher.announce, self._notice
+                partial(embedded_zookeeper, self._config.zookeeper),
+                self.layout.zookeeper,
+                self._publisher.announce,
+                self._notice,
             )
             self._zookeeper.launch()
         connecting = None if spark is None else Background(spark.connect, "spark-connect")
         preload()
         self._note("controller imported")
         self._await_embedded_zookeeper()
+        is_own = options.zookeeper is None
+        prepare_zookeeper(self.zookeeper, self._config, is_own=is_own, warn=self._progress)
         self._note("ZooKeeper answers")
         controller = self._join_the_race()
         self._note("controller candidate up")

@@ -5,10 +5,17 @@ it waits for both alike. The ``srvr`` command, which ZooKeeper allows by default
 """
 
 import socket
-from typing import Final
+from contextlib import closing
+from typing import TYPE_CHECKING, Final
+
+from sparklog.zookeeper.tls_socket import secured
+
+if TYPE_CHECKING:
+    from sparklog.network.tls.sides import TlsClient
 
 ZOOKEEPER_PORT: Final = 2181
 ANSWER_BYTES_MAX: Final = 4_096
+IF_TLS: Final = "if that is a port with TLS, set zookeeper.ssl.client.enable=true"
 _TIMEOUT_S: Final = 1.0
 _NOT_SERVING: Final = b"not currently serving requests"
 
@@ -22,11 +29,11 @@ def is_listening(host: str, port: int) -> bool:
         return False
 
 
-def zookeeper_problems(connect_string: str) -> list[str]:
+def zookeeper_problems(connect_string: str, tls: "TlsClient | None" = None) -> list[str]:
     """Why none of these ZooKeeper servers can be used, one line a server; empty as soon as one serves."""
     problems = []
     for server in connect_string.partition("/")[0].split(","):
-        problem = _server_problem(*address_of(server))
+        problem = _server_problem(*address_of(server), tls)
         if problem is None:
             return []
         problems.append(f"{server.strip()} {problem}")
@@ -43,16 +50,21 @@ def master_problem_now(master: str) -> str | None:
     return f"no Spark master answers at {master}: start it, or correct --master"
 
 
-def _server_problem(host: str, port: int) -> str | None:
+def _server_problem(host: str, port: int, tls: "TlsClient | None") -> str | None:
     try:
-        with socket.create_connection((host, port), timeout=_TIMEOUT_S) as server:
+        with closing(_dialled(host, port, tls)) as server:
             server.sendall(b"srvr")
             answer = server.recv(ANSWER_BYTES_MAX)
     except TimeoutError:
-        return "does not answer"
+        return "does not answer" if tls is not None else f"does not answer; {IF_TLS}"
     except OSError as error:
         return f"cannot be reached ({error.strerror or error})"
     return "does not serve: it has no majority of its ensemble" if _NOT_SERVING in answer else None
+
+
+def _dialled(host: str, port: int, tls: "TlsClient | None") -> socket.socket:
+    server = socket.create_connection((host, port), timeout=_TIMEOUT_S)
+    return server if tls is None else secured(server, tls, host, port)
 
 
 def address_of(server: str) -> tuple[str, int]:

@@ -11,7 +11,7 @@ import signal
 import time
 from collections.abc import Collection
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sparklog.model.cluster_facts import host_port
 from sparklog.model.errors import SparklogError
@@ -22,6 +22,9 @@ from sparklog_runtime.start.reachable import is_listening, master_problem_now, z
 from sparklog_runtime.start.start_patience import Patience
 from sparklog_runtime.stop.child_processes import is_alive, processes_of_root, send, wait_gone
 from sparklog_runtime.supervision.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from sparklog.network.tls.sides import TlsClient
 
 ELECTION_TIMEOUT_S: Final = 60.0
 """Beside the session timeout that a killed controller's office may last."""
@@ -66,12 +69,14 @@ def await_remnants(root: Path, patience: Patience) -> None:
     patience.wait(are_gone, lambda: f"processes of the run before to end: {', '.join(map(str, left))}")
 
 
-def await_zookeeper(connect_string: str, timeout_s: float, patience: Patience) -> None:
+def await_zookeeper(
+    connect_string: str, timeout_s: float, patience: Patience, tls: "TlsClient | None" = None
+) -> None:
     """Refuse a ZooKeeper that does not serve before Spark is started and writes logs."""
     problems: list[str] = []
 
     def serves() -> bool:
-        problems[:] = zookeeper_problems(connect_string)
+        problems[:] = zookeeper_problems(connect_string, tls)
         return not problems
 
     patience.wait_until(

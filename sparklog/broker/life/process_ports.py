@@ -25,7 +25,7 @@ from sparklog.broker.life.metrics import (
     zookeeper_metric,
 )
 from sparklog.broker.life.open_directories import Host
-from sparklog.broker.life.options import BrokerOptions
+from sparklog.broker.life.options import BrokerOptions, ZooKeeperSession
 from sparklog.broker.life.quota_metrics import quota_metrics
 from sparklog.broker.life.remote_metrics import remote_metrics
 from sparklog.broker.life.request_metrics import connection_metrics, request_metrics
@@ -61,7 +61,7 @@ from sparklog.network.request_statistics import RequestStatistics
 from sparklog.network.timer import ThreadTimer
 from sparklog.storage.disk import LocalDisk
 from sparklog.zookeeper.boot import read_boot_id, read_host_id
-from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
+from sparklog.zookeeper.configured_session import new_session
 from sparklog.zookeeper.user_nodes import UsersReader, login_secret
 
 logger: Final = logging.getLogger(__name__)
@@ -88,9 +88,7 @@ class ProcessPorts:
             self._tls = tls_of_listeners(config)
             self.logins = cluster_logins(config, config.listeners.bound)
             connector = inter_broker_connector(config)
-        self.zookeeper = (options.new_zookeeper or KazooZooKeeper)(
-            options.zookeeper, config.get_int("zookeeper.session.timeout.ms")
-        )
+        self.zookeeper = self._new_zookeeper(options)
         self.zookeeper_loops = LoopThreads(no_calls)
         self.host_id = read_host_id()
         self.listener_ports = dict(options.ports)
@@ -124,6 +122,13 @@ class ProcessPorts:
         """Since when ZooKeeper has not been reached; None while it is."""
         self._chores: list[Callable[[], None]] = []
         """What ends each chore that has begun; the last one ends first."""
+
+    @staticmethod
+    def _new_zookeeper(options: BrokerOptions) -> ZooKeeperSession:
+        timeout_ms = options.config.get_int("zookeeper.session.timeout.ms")
+        if options.new_zookeeper is not None:
+            return options.new_zookeeper(options.zookeeper, timeout_ms)
+        return new_session(options.zookeeper, options.config.zookeeper, timeout_ms)
 
     def ask(self, call: Call) -> Any:
         """Make a call of a loop."""

@@ -31,10 +31,12 @@ from sparklog.model.settings.settings_table import (
 )
 from sparklog.model.settings.synonyms import OTHER_NAMES, names_described_with
 from sparklog.model.settings.tls_rows import is_tls_setting
+from sparklog.model.settings.zookeeper_rows import ZOOKEEPER_NAMES
 
 if TYPE_CHECKING:
     from sparklog.model.settings.login_settings import ClientLoginSettings, ListenerLoginSettings
     from sparklog.model.settings.tls_settings import TlsSettings
+    from sparklog.model.settings.zookeeper_settings import ZooKeeperSettings
 
 
 def nearest_topic_setting(name: str) -> str | None:
@@ -116,6 +118,7 @@ def check_broker_settings(given: Mapping[str, str]) -> Checked:
     check_access(checked.values)
     listeners = read_listeners(_of_listeners(checked.values))
     warnings = (*checked.warnings, *_check_tls(given, listeners), *_check_logins(given, listeners))
+    warnings = (*warnings, *_check_zookeeper(given))
     return replace(checked, warnings=warnings)
 
 
@@ -151,6 +154,15 @@ def _check_logins(given: Mapping[str, str], listeners: Listeners) -> tuple[str, 
     from sparklog.model.settings.login_checks import check_logins
 
     return check_logins(given, listeners)
+
+
+def _check_zookeeper(given: Mapping[str, str]) -> tuple[str, ...]:
+    if ZOOKEEPER_NAMES.isdisjoint(given):
+        return ()
+    # as above
+    from sparklog.model.settings.zookeeper_settings import check_zookeeper
+
+    return check_zookeeper(given)
 
 
 def check_dynamic_settings(stored: Mapping[str, str]) -> Checked:
@@ -300,6 +312,14 @@ class BrokerConfig(TypedSettings):
         from sparklog.model.settings.login_settings import login_settings_of_brokers
 
         return login_settings_of_brokers(self._texts(), listener)
+
+    @property
+    def zookeeper(self) -> "ZooKeeperSettings":
+        """How to connect to ZooKeeper, and whether its nodes are closed to others."""
+        # as above
+        from sparklog.model.settings.zookeeper_settings import zookeeper_settings
+
+        return zookeeper_settings(self._texts())
 
     def _texts(self) -> dict[str, str]:
         return {name: render(value) for name, value in self.given.items()}

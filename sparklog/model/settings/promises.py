@@ -16,7 +16,6 @@ from sparklog.model.settings import security_defaults
 from sparklog.model.settings.kafka_names import AUTHORIZER_PREFIX, KAFKA_BROKER_TYPES, without_listener
 
 _TRUSTED: Final = "leave it out, and let only those reach the brokers' ports whom you trust"
-_TRUSTED_ZOOKEEPER: Final = "leave it out, and let only those reach ZooKeeper whom you trust"
 _LEAVE_OUT: Final = "leave it out"
 _AT_START_ALONE: Final = ("ssl.", "sasl.")
 
@@ -55,9 +54,9 @@ _UNKEPT: Final = MappingProxyType(
             _LEAVE_OUT,
         ),
         **_unkept(
-            security_defaults.ZOOKEEPER,
-            "sparklog talks to ZooKeeper in the clear yet, and its nodes are open to everybody",
-            _TRUSTED_ZOOKEEPER,
+            security_defaults.REVOCATION,
+            "sparklog does not ask whether certificates were revoked",
+            _LEAVE_OUT,
         ),
         **_unkept(
             security_defaults.STORED_PASSWORDS,

@@ -65,6 +65,21 @@ def is_reference(text: str) -> bool:
     return bool(parts) and all(isinstance(part, Reference) for part in parts)
 
 
+def refuse_literal_secret(name: str, text: str) -> None:
+    """ConfigError if ``text`` is a secret itself, and no reference to one."""
+    if not text.strip():
+        return
+    try:
+        is_named = is_reference(text)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from None
+    if not is_named:
+        raise ConfigError(
+            f"{name}=[hidden]: it is a secret, and settings of brokers travel and are shown; put it into a "
+            "file, and write ${file:PATH:KEY}, ${directory:DIR:FILE} or ${env:NAME}"
+        )
+
+
 def _refuse_unknown_source(text: str) -> None:
     found = _UNKNOWN_SOURCE.fullmatch(text.strip())
     if found is None:

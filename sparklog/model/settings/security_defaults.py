@@ -69,10 +69,17 @@ LOGIN: Final = _defaults(
     """
 )
 
-ZOOKEEPER: Final = _defaults(
+REVOCATION: Final = _defaults(
+    """
+        zookeeper.ssl.crl.enable=false
+        zookeeper.ssl.ocsp.enable=false
+    """
+)
+"""Looking for certificates that were revoked."""
+
+_OF_ZOOKEEPER: Final = _defaults(
     """
         zookeeper.clientCnxnSocket=
-        zookeeper.set.acl=false
         zookeeper.ssl.cipher.suites=
         zookeeper.ssl.client.enable=false
         zookeeper.ssl.crl.enable=false
@@ -95,9 +102,7 @@ RULES: Final = MappingProxyType(
         "authorizer.zookeeper.connection.timeout.ms": "",
         "authorizer.zookeeper.session.timeout.ms": "",
         "authorizer.zookeeper.max.in.flight.requests": "10",
-        **{
-            f"{AUTHORIZER_PREFIX}{name}": ZOOKEEPER[name] for name in ZOOKEEPER if name != "zookeeper.set.acl"
-        },
+        **{f"{AUTHORIZER_PREFIX}{name}": default for name, default in _OF_ZOOKEEPER.items()},
     }
 )
 """The authorizer may have a ZooKeeper of its own."""

@@ -16,6 +16,7 @@ from sparklog.model.settings.setting import INT_MAX, LONG_MAX, Setting
 from sparklog.model.settings.synonyms import OTHER_NAMES
 from sparklog.model.settings.tls_rows import TLS_SETTINGS
 from sparklog.model.settings.web_rows import WEB_SETTINGS
+from sparklog.model.settings.zookeeper_rows import ZOOKEEPER_SETTINGS
 
 
 def _table(*settings: Setting) -> dict[str, Setting]:
@@ -251,6 +252,7 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     *REMOTE_SETTINGS,
     *TLS_SETTINGS,
     *LOGIN_SETTINGS,
+    *ZOOKEEPER_SETTINGS,
     Setting("metrics.port", "int", -1,
             "Port at which a broker or controller serves metrics over HTTP (docs/metrics.md); 0 takes a free "
             "one, -1 serves none. Sparklog's own.", -1, 65_535),

@@ -10,7 +10,7 @@ from typing import Final
 from sparklog.model.errors import ConfigError
 from sparklog.model.listeners import Listeners
 from sparklog.model.settings.kafka_names import listener_prefix, without_listener
-from sparklog.model.settings.secrets import is_reference
+from sparklog.model.settings.secrets import refuse_literal_secret
 from sparklog.model.settings.tls_rows import is_tls_setting
 from sparklog.model.settings.tls_settings import (
     ClientAuth,
@@ -27,7 +27,8 @@ def check_tls(given: Mapping[str, str], listeners: Listeners) -> tuple[str, ...]
     """Warnings for the settings of TLS among ``given``; ConfigError if they cannot work."""
     names = [name for name in given if is_tls_setting(name)]
     for name in names:
-        _refuse_literal_secret(name, given[name])
+        if without_listener(name) in _SECRETS:
+            refuse_literal_secret(name, given[name])
         _refuse_without_listener(name, listeners)
     check_tls_settings(given)
     if listeners.with_tls():
@@ -58,20 +59,6 @@ def _of_anybodys_clients(given: Mapping[str, str], listeners: Listeners) -> Iter
                 f"listener {listener} accepts the certificates of all authorities that this system trusts, "
                 "which anybody can get: name that of your clients in ssl.truststore.location"
             )
-
-
-def _refuse_literal_secret(name: str, text: str) -> None:
-    if without_listener(name) not in _SECRETS or not text.strip():
-        return
-    try:
-        is_named = is_reference(text)
-    except ConfigError as error:
-        raise ConfigError(f"{name}: {error}") from None
-    if not is_named:
-        raise ConfigError(
-            f"{name}=[hidden]: it is a secret, and settings of brokers travel and are shown; put it into a "
-            "file, and write ${file:PATH:KEY}, ${directory:DIR:FILE} or ${env:NAME}"
-        )
 
 
 def _refuse_without_listener(name: str, listeners: Listeners) -> None:

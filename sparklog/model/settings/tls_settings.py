@@ -29,6 +29,8 @@ _CONTEXTS: Final = ("TLS", *TLS_VERSIONS)
 
 _DEFAULTS: Final[Mapping[str, str]] = {one.name: render(one.default) for one in TLS_SETTINGS}
 
+ZOOKEEPER_PREFIX: Final = "zookeeper."
+
 _OF_LISTENERS: Final = frozenset({"ssl.client.auth", "ssl.principal.mapping.rules"})
 
 CLIENT_TLS_NAMES: Final = frozenset(_DEFAULTS) - _OF_LISTENERS
@@ -98,6 +100,13 @@ def tls_settings_of_client(given: Mapping[str, str]) -> TlsSettings:
         if name.startswith("ssl.") and name not in CLIENT_TLS_NAMES:
             _refuse_clients(name, given[name])
     return _Given(given).read()
+
+
+def tls_settings_of_zookeeper(given: Mapping[str, str]) -> TlsSettings:
+    """The settings of connections to ZooKeeper, ``zookeeper.ssl.…``; no others stand in for them."""
+    own = {name: text for name, text in given.items() if name.startswith(f"{ZOOKEEPER_PREFIX}ssl.")}
+    chosen = {name: text for name, text in own.items() if text.strip() or name.endswith(".algorithm")}
+    return _Given(chosen, ZOOKEEPER_PREFIX).read()
 
 
 def check_tls_settings(given: Mapping[str, str]) -> None:

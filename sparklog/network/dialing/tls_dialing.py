@@ -87,6 +87,13 @@ def _why(error: OSError, host: str, port: int) -> tuple[type[ConnectionError], s
     return TlsRefused if isinstance(error, TlsRefused) else ConnectionError, str(error)
 
 
+def why_refused(error: ssl.SSLError, host: str, port: int) -> str:
+    """Why a handshake with what is no broker failed, in words for the dialling side."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return _why_not_verified(error, host, port)
+    return str(broken_or_refused(error, b""))
+
+
 def _why_not_verified(error: ssl.SSLCertVerificationError, host: str, port: int) -> str:
     shown = _certificate_shown(host, port)
     if error.verify_code in (_HOSTNAME_MISMATCH, _IP_ADDRESS_MISMATCH):

@@ -11,19 +11,19 @@ from sparklog.model.settings.login_rows import LOGIN_SETTINGS
 from sparklog.model.settings.promises import is_unkept_promise
 from sparklog.model.settings.settings_table import BROKER_SETTINGS
 from sparklog.model.settings.tls_rows import TLS_NAMES
+from sparklog.model.settings.zookeeper_rows import ZOOKEEPER_SETTINGS
 
 DEFAULTS = {
     **security_defaults.RULES,
     **security_defaults.JAVA_TLS,
     **security_defaults.LOGIN,
-    **security_defaults.ZOOKEEPER,
+    **security_defaults.REVOCATION,
     **security_defaults.STORED_PASSWORDS,
     **security_defaults.LIMITS,
     **security_defaults.POLICIES,
     **security_defaults.DELETION,
 }
 TRUST = "leave it out, and let only those reach the brokers' ports whom you trust"
-TRUST_ZOOKEEPER = "leave it out, and let only those reach ZooKeeper whom you trust"
 OF_SECURITY = ("ssl.", "sasl.", "zookeeper.ssl.", "authorizer.", "delegation.token.", "password.encoder.")
 
 
@@ -38,8 +38,7 @@ OF_SECURITY = ("ssl.", "sasl.", "zookeeper.ssl.", "authorizer.", "delegation.tok
         ("principal.builder.class", "Mine", "Mine", "leave it out"),
         ("sasl.login.class", "Mine", "Mine", "leave it out"),
         ("delegation.token.secret.key", "hush", "[hidden]", "leave it out"),
-        ("zookeeper.set.acl", "true", "true", TRUST_ZOOKEEPER),
-        ("zookeeper.ssl.client.enable", "true", "true", TRUST_ZOOKEEPER),
+        ("zookeeper.ssl.crl.enable", "true", "true", "leave it out"),
         ("password.encoder.secret", "hush", "[hidden]", "leave it out"),
         ("client.quota.callback.class", "Mine", "Mine", TRUST),
         ("create.topic.policy.class.name", "Mine", "Mine", TRUST),
@@ -74,7 +73,7 @@ def test_a_promise_has_an_effect_nowhere_and_passes_silently_at_its_default_alon
     [
         ("ssl.trustmanager.algorithm", "pkix"),
         ("sasl.login.refresh.window.factor", "0.80"),
-        ("zookeeper.set.acl", "FALSE"),
+        ("zookeeper.ssl.ocsp.enable", "FALSE"),
     ],
 )
 def test_a_default_may_be_written_in_several_ways(name: str, value: str) -> None:
@@ -86,7 +85,8 @@ def test_each_setting_of_security_that_kafka_has_is_a_promise_or_is_kept() -> No
         name for name in KAFKA_BROKER_PROPERTIES if name.startswith(OF_SECURITY) or is_secret(name)
     }
     assert len(of_security) > 90
-    kept = {setting.name for setting in (*LOGIN_SETTINGS, *ACCESS_SETTINGS) if setting.name in of_security}
+    settings = (*LOGIN_SETTINGS, *ACCESS_SETTINGS, *ZOOKEEPER_SETTINGS)
+    kept = {setting.name for setting in settings if setting.name in of_security}
     assert {name for name in of_security if not is_unkept_promise(name)} == TLS_NAMES | kept
     assert set(DEFAULTS) <= KAFKA_BROKER_PROPERTIES
 

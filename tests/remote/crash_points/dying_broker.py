@@ -24,7 +24,7 @@ from unittest.mock import patch
 from sparklog.broker.life import store_threads
 from sparklog.broker.life.server import BrokerOptions, BrokerServer
 from sparklog.broker.partition.partition import Partition
-from sparklog.broker.remote_log.copying.heads import REMOTE_LOGS
+from sparklog.core.controller.state.znodes import REMOTE_LOGS
 from sparklog.model.cluster_facts import DEFAULT_LISTENER
 from sparklog.model.ids import BrokerId
 from sparklog.model.settings.config import BrokerConfig

@@ -10,15 +10,18 @@ that was restored from an old snapshot does not know later topics, whose objects
 """
 
 from dataclasses import dataclass
-from typing import Final
 
-from sparklog.core.controller.state.znodes import decode_state, decode_topic, state_path, topic_path
+from sparklog.core.controller.state.znodes import (
+    REMOTE_LOGS,
+    decode_state,
+    decode_topic,
+    state_path,
+    topic_path,
+)
 from sparklog.core.remote_log.head import Head, decode_head, encode_head
 from sparklog.core.remote_log.remote_segment import RemotePartition
 from sparklog.model.ids import BrokerId, TopicId
 from sparklog.model.zookeeper import Check, Create, Operation, OperationRefused, SetData, ZooKeeper
-
-REMOTE_LOGS: Final = "/remote_logs"
 
 
 @dataclass(frozen=True, slots=True)

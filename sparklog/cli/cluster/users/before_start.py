@@ -1,7 +1,7 @@
 """A user for a cluster that has not started yet: brokers whose listener has a login need one to start with.
 
 The node is written as the controller writes it, over the version that was read, so that a cluster which does
-run loses nothing by it. ZooKeeper must be open to whoever runs this.
+run loses nothing by it.
 """
 
 from typing import Final

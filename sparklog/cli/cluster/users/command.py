@@ -29,9 +29,9 @@ EXAMPLES: Final = (
     "sparklog users alter alice --mechanism SCRAM-SHA-512 --password-file new.txt --root /tmp/sparklog",
     "sparklog users delete alice --root /tmp/sparklog",
     "sparklog users add broker --mechanism SCRAM-SHA-512 --password-file broker.txt --zookeeper zk1:2181/log",
+    "sparklog users add broker --mechanism SCRAM-SHA-512 --zookeeper zk1:2181/log "
+    "--settings server.properties",
 )
-
-ZOOKEEPER_TIMEOUT_MS: Final = 10_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--zookeeper",
         metavar="HOST:PORT,...[/PATH]",
         help="write there, before the cluster's first start: brokers that log in need a user",
+    )
+    adding.add_argument(
+        "--settings",
+        dest="settings_file",
+        type=Path,
+        metavar="FILE",
+        help="with --zookeeper: a file of brokers' settings, whose zookeeper.* say how to connect",
     )
     altering = add_action(actions, "alter", "change a user's password for a mechanism", _alter, EXAMPLES)
     for action in (adding, altering):
@@ -67,6 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
     zookeeper: str | None = getattr(arguments, "zookeeper", None)
     if zookeeper is not None:
         return _add_before_start(zookeeper, arguments)
+    if getattr(arguments, "settings_file", None) is not None:
+        raise UsageError("--settings goes with --zookeeper; a cluster that runs takes --command-config")
     with connect(arguments) as cluster:
         done: int = arguments.do(cluster, arguments)
     return done
@@ -133,11 +142,11 @@ def _add_before_start(zookeeper: str, arguments: argparse.Namespace) -> int:
         raise UsageError("--zookeeper is for a cluster that does not run; leave it out, or the cluster")
     # start time: they are for this way of writing alone
     from sparklog.cli.cluster.users.before_start import write_user
-    from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
+    from sparklog.cli.zookeeper.command_session import session_of
 
     password = read_password(arguments.password_file, arguments.name)
     upsertion = salted(arguments.name, arguments.mechanism, password, arguments.iterations)
-    with KazooZooKeeper(zookeeper).start(ZOOKEEPER_TIMEOUT_MS) as session:
+    with session_of(zookeeper, arguments.settings_file) as session:
         write_user(session, upsertion, arguments.mechanism)
     print(f"user {arguments.name!r} has a password for {arguments.mechanism}, in ZooKeeper")
     return DONE

@@ -38,6 +38,8 @@ SCHEMAS: Final = "/schemas"
 CONFIG_CHANGES: Final = "/config/changes"
 LOGIN_SECRET: Final = "/login_secret"
 PRODUCER_ID_BLOCK: Final = "/latest_producer_id_block"
+REMOTE_LOGS: Final = "/remote_logs"
+"""What is in a remote store, as partitions' leaders write it."""
 
 PERSISTENT_PATHS: Final = (
     "/cluster",

@@ -8,9 +8,11 @@ import pytest
 
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
 from sparklog.cli.main import main
+from sparklog.cli.zookeeper.command_session import settings_of
 from sparklog.core.security.login.scram import SHA_512, credential_of, parse_credential
 from sparklog.testing import InProcessCluster
 from sparklog.testing.memory_zookeeper import MemoryZooKeeper
+from sparklog.zookeeper.configured_session import node_access
 
 Run = Callable[..., tuple[int, str]]
 
@@ -116,14 +118,17 @@ def test_a_password_is_asked_for_twice_on_a_terminal(run: Run, monkeypatch: pyte
 def test_a_user_is_written_into_zookeeper_before_the_first_start(
     run: Run, password_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    secrets, settings = tmp_path / "secrets.properties", tmp_path / "server.properties"
+    secrets.write_text("zookeeper=broker:right\n")
+    settings.write_text(f"zookeeper.set.acl=true\nzookeeper.digest=${{file:{secrets}:zookeeper}}\n")
     cluster = InProcessCluster(tmp_path / "later", brokers=1)
-    zookeeper = MemoryZooKeeper(cluster._memory, operation_timeout_ms=10_000).start(10_000)
+    zookeeper = cluster._memory.client(access=node_access(settings_of(settings)))
     monkeypatch.setattr(
-        "sparklog.zookeeper.kazoo_adapter.KazooZooKeeper",
-        lambda _: MemoryZooKeeper(cluster._memory, operation_timeout_ms=10_000),
+        "sparklog.cli.zookeeper.command_session.new_session",
+        lambda _, settings, timeout_ms: MemoryZooKeeper(cluster._memory, access=node_access(settings)),
     )
     words = ("add", "broker", "--mechanism", "SCRAM-SHA-512", "--password-file", password_file)
-    there = ("--zookeeper", "zk1:2181/log")
+    there = ("--zookeeper", "zk1:2181/log", "--settings", str(settings))
     assert run(*words, where=there) == (
         DONE,
         "user 'broker' has a password for SCRAM-SHA-512, in ZooKeeper\n",
@@ -134,5 +139,8 @@ def test_a_user_is_written_into_zookeeper_before_the_first_start(
     assert credential_of(SHA_512, password, stored.salt, stored.iterations) == stored
     status, out = run(*words, where=there)
     assert (status, "user 'broker' has a password for SCRAM-SHA-512 already" in out) == (FAILED, True)
+    as_a_stranger = run("add", "eve", *words[2:], where=there[:2])
+    assert (as_a_stranger[0], "lacks" in as_a_stranger[1]) == (FAILED, True), "the nodes are closed"
     assert run(*words, where=(*there, "--root", "/tmp"))[0] == WRONG_USAGE
+    assert run(*words, "--settings", settings)[0] == WRONG_USAGE
     zookeeper.close()

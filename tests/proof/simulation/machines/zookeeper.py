@@ -32,6 +32,7 @@ from sparklog.model.zookeeper import (
     Stat,
     ZooKeeperError,
 )
+from sparklog.model.zookeeper_access import OPEN_ACCESS, NodeAccess
 from sparklog.testing.memory_zookeeper import Firing, ZooKeeperTree
 
 SESSION_CHECK_MS: Final = 100
@@ -71,14 +72,15 @@ class Ensemble:
     def start(self) -> None:
         self.schedule.after(SESSION_CHECK_MS * US_PER_MS, None, self._check_sessions)
 
-    def client(self, process: Process, host: str) -> "SimulatedZooKeeper":
+    def client(self, process: Process, host: str, access: NodeAccess = OPEN_ACCESS) -> "SimulatedZooKeeper":
         """The client of a program at ``host``; it takes the place of those of programs that are dead."""
-        client = SimulatedZooKeeper(self, process, host, dice(self.seed, f"zookeeper {process.name}"))
+        draw = dice(self.seed, f"zookeeper {process.name}")
+        client = SimulatedZooKeeper(self, process, host, draw, access)
         self._at_host[host] = [*(one for one in self._of(host) if one.process.is_alive), client]
         return client
 
     def open_session(self, client: "SimulatedZooKeeper") -> int:
-        session_id = self.tree.open_session()
+        session_id = self.tree.open_session(client.access)
         self._clients[session_id] = client
         self._heard_ms[session_id] = self.schedule.now_ms
         return session_id
@@ -163,8 +165,16 @@ class Ensemble:
 class SimulatedZooKeeper:
     """``model.zookeeper.ZooKeeper`` for one process."""
 
-    def __init__(self, ensemble: Ensemble, process: Process, host: str, draw: random.Random) -> None:
+    def __init__(
+        self,
+        ensemble: Ensemble,
+        process: Process,
+        host: str,
+        draw: random.Random,
+        access: NodeAccess = OPEN_ACCESS,
+    ) -> None:
         self.process = process
+        self.access = access
         self.host = host
         self._ensemble = ensemble
         self._draw = draw
@@ -285,19 +295,23 @@ class SimulatedZooKeeper:
         self.catch_up()
 
     def get(self, path: str) -> Node | None:
-        self._travel()
-        return self._seen().get(path)
+        return self._readable(path).get(path)
 
     def get_many(self, paths: Sequence[str]) -> list[Node | None]:
         return [self.get(path) for path in paths]
 
     def exists(self, path: str) -> Stat | None:
-        self._travel()
-        return self._seen().exists(path)
+        return self._readable(path).exists(path)
 
     def children(self, path: str) -> list[str]:
+        return self._readable(path).children(path)
+
+    def _readable(self, path: str) -> ZooKeeperTree:
+        """The tree for a read; AccessRefused if this client may not read the node."""
         self._travel()
-        return self._seen().children(path)
+        seen = self._seen()
+        seen.check_read(self._session_id, path)
+        return seen
 
     def multi(self, operations: Sequence[Operation], *, generation: int | None = None) -> list[Stat | None]:
         if generation is not None and generation != self._generation:
@@ -343,6 +357,7 @@ class SimulatedZooKeeper:
     def watch_data(self, path: str, callback: Callable[[], None]) -> None:
         self._travel()
         tree = self._ensemble.tree
+        tree.check_read(self._session_id, path)
         if self._behind is not None and self._behind.exists(path) != tree.exists(path):
             self._unheard.append(callback)  # the change is on its way to our server
         else:
@@ -351,6 +366,7 @@ class SimulatedZooKeeper:
     def watch_children(self, path: str, callback: Callable[[], None]) -> None:
         self._travel()
         tree = self._ensemble.tree
+        tree.check_read(self._session_id, path)
         if self._behind is not None and self._behind.children(path) != tree.children(path):
             self._unheard.append(callback)
         else:

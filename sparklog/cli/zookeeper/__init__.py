@@ -1,0 +1,1 @@
+"""``sparklog zookeeper``, and how commands reach a ZooKeeper themselves."""
