@@ -581,15 +581,12 @@ class LocalCluster:
         self._supervisor = self._controller = self._zookeeper = self._spark = self._lock = None
 
     def _stop_brokers(self) -> None:
+        """Send SIGCONT to processes that were paused first: a paused process cannot stop cleanly."""
         assert self._supervisor is not None
-        self._wake_paused()
-        self._supervisor.stop(BROKERS_STOP_TIMEOUT_S if self._failure is None else SWEEP_GRACE_S)
-
-    def _wake_paused(self) -> None:
-        """Send SIGCONT to processes that were paused (SIGSTOP): a paused process cannot stop cleanly."""
         zookeeper_pid = None if self._zookeeper is None else self._zookeeper.pid
         for pid in [*processes_of_run(self.run), *([] if zookeeper_pid is None else [zookeeper_pid])]:
             send(pid, signal.SIGCONT)
+        self._supervisor.stop(BROKERS_STOP_TIMEOUT_S if self._failure is None else SWEEP_GRACE_S)
 
     def _attempt(self, what: str, stop: Callable[[], object]) -> None:
         """Log a failure and go on: a stop must reach its end."""

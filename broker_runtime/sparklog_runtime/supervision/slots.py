@@ -79,6 +79,15 @@ class Slot:
     obeyed_starts: int = 0
     """The wish's ``starts`` that its present job follows."""
 
+    def begin_job(self, now: float) -> None:
+        """A job is launched at ``now``, by the monotonic clock in seconds."""
+        self.job += 1
+        self.job_runs = True
+        self.without_process_since = now
+        self.registered_at = None
+        self.zookeeper_is_away = False
+        self.farewell = ""
+
     def take_over(self, connection: ControlConnection, broker_id: BrokerId, pid: int, port: int) -> None:
         """A process said hello, which is not registered yet."""
         self.connection = connection

@@ -287,12 +287,7 @@ class Supervisor:
 
     def _run_job(self, slot: Slot, launcher: JobLauncher) -> None:
         with self._changed:
-            slot.job += 1
-            slot.job_runs = True
-            slot.without_process_since = time.monotonic()
-            slot.registered_at = None
-            slot.zookeeper_is_away = False
-            slot.farewell = ""
+            slot.begin_job(time.monotonic())
         error, is_fatal, is_unsafe = "", False, False
         try:
             if slot.job > 1:

@@ -52,6 +52,15 @@ def _columns(request: Any) -> Iterator[str]:
     return (f"{request.topic}: {one.operation} {one.text}" for one in request.changes)
 
 
+def _operations(request: Any) -> Iterator[str]:
+    if request.action == "cancel":
+        yield f"cancel of operation {request.operation}"
+    elif request.is_all:
+        yield f"{request.action} of all brokers"
+    for broker in request.brokers:
+        yield f"{request.action} of broker {broker}"
+
+
 def _grown(request: Any) -> Iterator[str]:
     return (f"{topic.name} to {topic.count} partitions" for topic in request.topics)
 
@@ -160,6 +169,7 @@ ACTS: Final[Mapping[str, Subjects]] = MappingProxyType(
         "DeleteTopics": _deleted_topics,
         "CreatePartitions": _grown,
         "AlterSchema": _columns,
+        "OperateBrokers": _operations,
         "AlterConfigs": _configs,
         "IncrementalAlterConfigs": _configs,
         "CreateAcls": _added_rules,

@@ -22,6 +22,7 @@ from sparklog.wire.messages.admin.alter_schema import AlterSchemaChange, AlterSc
 from sparklog.wire.messages.admin.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from sparklog.wire.messages.admin.create_topics import CreatableTopic, CreateTopicsRequest
 from sparklog.wire.messages.admin.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from sparklog.wire.messages.admin.operate_brokers import OperateBrokersRequest
 from sparklog.wire.messages.data import delete_records as deletions
 from sparklog.wire.messages.groups import offset_delete as offsets
 from sparklog.wire.messages.groups.delete_groups import DeleteGroupsRequest
@@ -50,6 +51,9 @@ CASES = [
         ),
         ["a: add-column b int"],
     ),
+    (OperateBrokersRequest(action="drain", brokers=[2, 3]), ["drain of broker 2", "drain of broker 3"]),
+    (OperateBrokersRequest(action="restart", is_all=True), ["restart of all brokers"]),
+    (OperateBrokersRequest(action="cancel", operation=7), ["cancel of operation 7"]),
     (CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="a", count=7)]), ["a to 7 partitions"]),
     (
         AlterConfigsRequest(
