@@ -224,7 +224,9 @@ def producers_keep_their_order(facts: Facts, judged: Judged) -> Found:
     are where an acknowledgement said: what the client gave up may come late, or a second time. Where a bit
     flips on the way, a plain librdkafka whose batch is refused again and again sends later records first (its
     requests reach the broker in that order), so these are left out. So is a record whose request waited at a
-    former leader, while later ones went to the next: librdkafka has one request in flight at each broker.
+    former leader, while later ones went to the next: librdkafka has one request in flight at each broker. So
+    is the second copy of a record whose first one is in order: librdkafka forms the next request while one is
+    in flight, and sends it before it repeats what timed out.
     """
     flipped = [one for one in facts.history.faults if one.kind == "packet-corruption"]
     for one in facts.partitions.values():
@@ -232,10 +234,12 @@ def producers_keep_their_order(facts: Facts, judged: Judged) -> Found:
             judged.leave_out(one.why_no_final, sum(map(_keeps_its_order, one.sends)))
             continue
         last: dict[str, Send] = {}
+        first_at: dict[str, int] = {}
         for offset, value in one.final.records:
             send = facts.send_of.get(value)
             if send is None or not _keeps_its_order(send):
                 continue
+            first_at.setdefault(value, offset)
             if not send.is_idempotent and send.offset != offset:
                 continue
             if not send.is_idempotent and any(_is_open(send, window) for window in flipped):
@@ -245,6 +249,9 @@ def producers_keep_their_order(facts: Facts, judged: Judged) -> Found:
             is_late = before is not None and send.seq < before.seq
             if is_late and not send.is_idempotent and _waited_at_a_former_leader(facts, one, send):
                 judged.leave_out("plain, sent before the client knew the next leader", 1)
+                continue
+            if is_late and not send.is_idempotent and before and first_at[value] < first_at[before.value]:
+                judged.leave_out("plain, sent again, and in order where it is first", 1)
                 continue
             last[send.session] = send
             if before is None:

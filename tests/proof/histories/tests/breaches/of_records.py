@@ -386,12 +386,21 @@ def a_plain_producer_is_acknowledged_by_one_replica_and_out_of_order_in_a_pause(
     it.final((0, "b"), (1, "a"))
 
 
-@breaks("ProducersKeepTheirOrder")
+@legal
 def a_plain_producer_repeats_what_was_there_and_is_acknowledged_for_the_later_copy(it):
+    """librdkafka forms ``b``'s request while ``a``'s is in flight, and sends it before it repeats ``a``."""
     first = it.begin("a", **ONE_IN_FLIGHT)
     it.send("b", 1, **ONE_IN_FLIGHT)
     it.answer(first, offset=2)
     it.final((0, "a"), (1, "b"), (2, "a"))
+
+
+@breaks("ProducersKeepTheirOrder")
+def a_plain_producer_overtakes_both_copies_of_what_it_repeats(it):
+    first = it.begin("a", **ONE_IN_FLIGHT)
+    it.send("b", 0, **ONE_IN_FLIGHT)
+    it.answer(first, offset=2)
+    it.final((0, "b"), (1, "a"), (2, "a"))
 
 
 @legal
