@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparklog.model.errors import CorruptBatch
+from sparklog.model.schema.change_texts import parse_change
 from sparklog.model.schema.ddl_parser import parse_ddl
+from sparklog.model.schema.evolution import changed
 from sparklog.model.schema.new_schema import new_schema
 from sparklog.records.arrow.arrow_types import columns_of_arrow
 from sparklog.records.arrow.topic_columns import TopicColumns, UnknownColumns
@@ -146,10 +148,28 @@ def test_a_row_above_the_limit_of_all_is_refused_and_those_in_front_are_given(
     assert len(records_in(given_of(batch, OFFSET + 2))) == 1
 
 
-def test_names_are_those_of_the_newest_version() -> None:
-    renamed = TopicColumns(new_schema(parse_ddl('`a"b` bigint, name string, at timestamp'), 'a"b', "at"))
-    given = json_batches(written(rows_of(1)), renamed, from_offset=0, bytes_max=LARGE, at_least_one=False)
-    assert list(json.loads(records_in(given)[0]["value"])) == ['a"b', "name", "at"]
+def test_rows_of_every_version_are_shown_in_the_newest_columns() -> None:
+    first = new_schema(parse_ddl("id int, name string, s struct<a: float, b: int>"), "id")
+    rows = pa.record_batch(
+        {
+            "id": pa.array([7], pa.int32()),
+            "name": ["x"],
+            "s": pa.array([{"a": 0.5, "b": 1}], pa.struct([("a", pa.float32()), ("b", pa.int32())])),
+        }
+    )
+    batch = written(rows, TopicColumns(first))
+    changes = [
+        ("rename-column", 'id=`a"b`'),
+        ("widen-column", '`a"b` bigint'),
+        ("drop-column", "name"),
+        ("add-column", "name int"),
+        ("drop-column", "s.b"),
+        ("widen-column", "s.a double"),
+    ]
+    later = TopicColumns(changed(first, [parse_change(*change) for change in changes]))
+    given = json_batches(batch, later, from_offset=0, bytes_max=LARGE, at_least_one=False)
+    (record,) = records_in(given)
+    assert (record["key"], record["value"]) == (b"7", b'{"a\\"b":7,"s":{"a":0.5}}')
 
 
 def test_a_version_that_is_not_known_yet_is_no_damage() -> None:
