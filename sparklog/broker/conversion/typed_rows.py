@@ -43,9 +43,9 @@ def as_json(
         if size_bytes > room.bytes_max and not room.at_least_one:
             return Converted(is_whole=False)
         return Converted((batch.as_it_is(),), size_bytes)
+    if columns is None:
+        return _unknown(topic_partition, "the topic's columns are on their way here")
     try:
-        if columns is None:
-            raise UnknownColumns("the topic's columns are not known here yet")
         made = json_batches(
             batch.read(),
             columns,
@@ -54,9 +54,13 @@ def as_json(
             at_least_one=room.at_least_one,
         )
     except UnknownColumns as unknown:
-        logger.info("%s: %s", topic_partition, unknown)
-        return Converted(is_whole=False, error=ErrorCode.not_leader_or_follower)
+        return _unknown(topic_partition, str(unknown))
     except RowTooLarge as problem:
         logger.error("%s: a Kafka client cannot read on: %s", topic_partition, problem)
         return Converted(is_whole=False, error=ErrorCode.message_too_large)
     return Converted(made.batches, made.size_bytes, made.record_count, made.is_whole)
+
+
+def _unknown(topic_partition: TopicPartition, why: str) -> Converted:
+    logger.info("%s cannot be given as JSON yet: %s", topic_partition, why)
+    return Converted(is_whole=False, error=ErrorCode.not_leader_or_follower)
