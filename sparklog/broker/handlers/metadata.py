@@ -81,7 +81,7 @@ def _answer(call: Call, request: MetadataRequest) -> None:
         topics = [_asked(call, snapshot, asked, request) for asked in each_once.values()]
     if request.include_topic_authorized_operations:
         for one in topics:
-            if one.error_code is ErrorCode.none and one.name is not None:
+            if one.name is not None:  # also of a topic that is not there
                 one.topic_authorized_operations = call.operations(ResourceType.topic, one.name)
     call.reply(
         MetadataResponse(

@@ -42,6 +42,7 @@ _IDENTITIES: Final = frozenset(
         *_PARTITION,
         *_TOPIC,
         *("topic_id", "group_id", "transactional_id", "producer_id", "resource_type", "resource_name"),
+        "entity",
     }
 )
 """Fields by which an answer says what it is about."""
@@ -76,9 +77,8 @@ def mirrored(item: Any, answer_type: type, error: ErrorCode) -> Any:
             values[one.name] = ErrorCode.none if one.name == "topic_config_error_code" else error
         elif one.name == "error_message":
             values[one.name] = _MESSAGES.get(error)
-        elif (inner := item_type(hint)) is not None:
-            if _is_about_items(inner):
-                values[one.name] = [mirrored(part, inner, error) for part in _items(item)]
+        elif (inner := item_type(hint)) is not None and _is_about_items(inner):
+            values[one.name] = [mirrored(part, inner, error) for part in _items(item)]
         elif (value := _value(item, one)) is not MISSING:
             values[one.name] = value
     return answer_type(**values)

@@ -98,13 +98,22 @@ class Talk:
     def send_tree(self, api_key: int, version: int, tree: Tree, *, by: str = "") -> Pending:
         """Send a whole tree."""
         number = next(self._numbers)
-        wire = self._wires.get(by)
-        if wire is None or wire.is_closed:
-            wire = self._wires[by] = Wire(self.address)
+        wire = self.wire(by)
         wire.send(frame_of(api_key, version, number, tree))
         said = Said(f"{API_VERSIONS[api_key].name} {version}{f' by {by}' if by else ''}", SILENT)
         self.said.append(said)
         return Pending(said, wire, api_key, version, number)
+
+    def wire(self, by: str) -> Wire:
+        """The connection of ``by``, a new one if it has none or the last one has ended."""
+        wire = self._wires.get(by)
+        if wire is None or wire.is_closed:
+            wire = self._wires[by] = self._opened(by)
+        return wire
+
+    def _opened(self, by: str) -> Wire:
+        """A new connection; ``by`` is only its name here."""
+        return Wire(self.address)
 
     def ask(self, api: str, *, by: str = "", version: int | None = None, **fields: Any) -> Any:
         """Send, and wait for the answer."""

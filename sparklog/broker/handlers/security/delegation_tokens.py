@@ -1,6 +1,7 @@
-"""Delegation tokens: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, as on Kafka's listeners without authentication.
+"""Delegation tokens, which are not offered: answered as by a Kafka without ``delegation.token.master.key``.
 
-A token stands for an authenticated user, and no listener authenticates yet.
+A token stands for a user. So one who is nobody is answered DELEGATION_TOKEN_REQUEST_error(call), and a user
+DELEGATION_TOKEN_AUTH_DISABLED.
 """
 
 from sparklog.broker.call import Call
@@ -23,18 +24,22 @@ from sparklog.wire.messages.security.renew_delegation_token import (
     RenewDelegationTokenResponse,
 )
 
-_NOT_ALLOWED = ErrorCode.delegation_token_request_not_allowed
+
+def _error(call: Call) -> ErrorCode:
+    if call.context.principal == ANONYMOUS:
+        return ErrorCode.delegation_token_request_not_allowed
+    return ErrorCode.delegation_token_auth_disabled
 
 
 def handle_create(call: Call, request: CreateDelegationTokenRequest) -> None:
     """The answer names who asks, and the owner: who asks, unless the request names another."""
-    kind, _, name = ANONYMOUS.partition(":")
+    kind, _, name = call.context.principal.partition(":")
     owner_kind, owner = kind, name
     if request.owner_principal_name:
         owner_kind, owner = request.owner_principal_type or "", request.owner_principal_name
     call.reply(
         CreateDelegationTokenResponse(
-            error_code=_NOT_ALLOWED,
+            error_code=_error(call),
             principal_type=owner_kind,
             principal_name=owner,
             token_requester_principal_type=kind,
@@ -44,12 +49,12 @@ def handle_create(call: Call, request: CreateDelegationTokenRequest) -> None:
 
 
 def handle_renew(call: Call, _: RenewDelegationTokenRequest) -> None:
-    call.reply(RenewDelegationTokenResponse(error_code=_NOT_ALLOWED))
+    call.reply(RenewDelegationTokenResponse(error_code=_error(call)))
 
 
 def handle_expire(call: Call, _: ExpireDelegationTokenRequest) -> None:
-    call.reply(ExpireDelegationTokenResponse(error_code=_NOT_ALLOWED))
+    call.reply(ExpireDelegationTokenResponse(error_code=_error(call)))
 
 
 def handle_describe(call: Call, _: DescribeDelegationTokenRequest) -> None:
-    call.reply(DescribeDelegationTokenResponse(error_code=_NOT_ALLOWED))
+    call.reply(DescribeDelegationTokenResponse(error_code=_error(call)))

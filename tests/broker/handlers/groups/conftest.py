@@ -7,6 +7,7 @@ import pytest
 
 from sparklog.broker.call import Call
 from sparklog.broker.metadata.metadata_cache import MetadataCache
+from sparklog.core.security.requester import ANONYMOUS
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC
 from sparklog.model.parts import read_parts
 from sparklog.network.exchange import Exchange, RequestContext
@@ -51,7 +52,7 @@ class Coordinators:
 class Exchanged:
     """One request under way: what the coordinator was asked, and what the client was answered."""
 
-    def __init__(self, request, version, client_id, coordinators, metadata):
+    def __init__(self, request, version, client_id, coordinators, metadata, principal=ANONYMOUS):
         self.request = request
         self.version = KNOWN_VERSIONS[request.API_KEY].max if version is None else version
         self.coordinators = coordinators
@@ -59,7 +60,7 @@ class Exchanged:
         frame = encode_request(request, self.version, 7, client_id)[4:]
         exchange = Exchange(
             memoryview(bytearray(frame)),
-            RequestContext(1, "10.0.0.9", "EXTERNAL", 0),
+            RequestContext(1, "10.0.0.9", "EXTERNAL", 0, principal),
             self.connection,
         )
         broker = SimpleNamespace(coordinators=coordinators, metadata=metadata, new_guard=threading.Lock)

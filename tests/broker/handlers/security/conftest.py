@@ -2,6 +2,7 @@
 
 import pytest
 
+from sparklog.core.security.requester import ANONYMOUS
 from tests.broker.handlers.groups.conftest import Coordinators, Exchanged
 
 
@@ -9,8 +10,8 @@ from tests.broker.handlers.groups.conftest import Coordinators, Exchanged
 def answered():
     """The response of a handler to a request in a version."""
 
-    def ask(handler, request, version=None):
-        exchanged = Exchanged(request, version, "client", Coordinators(), None)
+    def ask(handler, request, version=None, principal=ANONYMOUS):
+        exchanged = Exchanged(request, version, "client", Coordinators(), None, principal)
         handler(exchanged.call, exchanged.body)
         return exchanged.response
 

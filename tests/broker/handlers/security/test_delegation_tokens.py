@@ -1,4 +1,4 @@
-"""Delegation tokens are not given on a listener that authenticates nobody."""
+"""Delegation tokens are not given: strangers may not ask for them, and users are told that there are none."""
 
 import pytest
 
@@ -39,6 +39,14 @@ def test_no_token_is_created_for_another_owner(answered):
     response = created(answered, 3, owner_principal_type="User", owner_principal_name="alice")
     assert (response.principal_type, response.principal_name) == ("User", "alice")
     assert response.token_requester_principal_name == "ANONYMOUS"
+
+
+def test_a_user_is_told_that_there_are_none(answered):
+    request = CreateDelegationTokenRequest(renewers=RENEWERS, max_lifetime_ms=-1)
+    response = answered(delegation_tokens.handle_create, request, 3, principal="User:alice")
+    assert response.error_code is ErrorCode.delegation_token_auth_disabled
+    assert (response.principal_type, response.principal_name) == ("User", "alice")
+    assert response.token_requester_principal_name == "alice"
 
 
 @pytest.mark.parametrize("version", range(3))
