@@ -1,8 +1,8 @@
 """Short requests that a processor works on itself, and the watch that replaces a processor that is held up.
 
 A hop to a handler thread and back costs more than a small produce: both threads want the interpreter lock at
-every system call. So a processor that has received one short request, while nothing else waits for it or
-for a handler, works on that request in place.
+every system call. So a processor that has received a short request, while few other connections wait for it
+and nothing for a handler, works on that request in place.
 
 A disk may block any of them, and with its processor all connections of that. So a *watch* looks every
 ``SLOW_MS``. If it sees the same request again, and the request's thread is not merely *starved*

@@ -1,7 +1,7 @@
 """A thread with a selector over its share of the connections: it receives requests and finishes replies.
 
-It blocks on nothing but its selector, except that it works on a short request itself while nothing else
-waits; another thread takes its place if that request turns out to be slow (``in_place``). Its parts:
+It blocks on nothing but its selector, except that it works on short requests itself while little else waits;
+another thread takes its place if one of them turns out to be slow (``in_place``). Its parts:
 
 - the *response queue*: channels that need its attention, because a reply did not fit into the socket, the
   client had pipelined, or the connection is to be closed;
@@ -34,6 +34,10 @@ from sparklog.network.request_queue import RequestQueue
 from sparklog.network.waker import Waker
 
 logger: Final = logging.getLogger(__name__)
+
+IN_PLACE_EVENTS_MAX: Final = 3
+"""With more connections to attend to, handlers work on their requests. Fewer are no reason to hand over: the
+followers of a leader ask at the same moment, each time that it has answered them."""
 
 _SWEEPS_PER_IDLE_TIME: Final = 4
 _SWEEP_MS_MAX: Final = 30_000
@@ -80,11 +84,12 @@ class Processor:
         self._due = DueActions()
         self._sweep_ms = max(1, min(self._idle_ms // _SWEEPS_PER_IDLE_TIME, _SWEEP_MS_MAX))
         self._next_sweep_ms = MonotonicMs(clock.monotonic_ms() + self._sweep_ms)
-        self._is_stopping = False
-        self._is_ended = False
+        self._is_stopping = self._is_ended = False
         self._has_ended = threading.Event()
-        self._is_alone = False
-        """Whether the selector has reported one event only, which is being attended to."""
+        self._has_few = False
+        """Whether the selector has reported few events, which are being attended to."""
+        self.busy_since_ms: MonotonicMs | None = None
+        """When the selector reported what is attended to: later requests are not received yet. Else None."""
         self._in_place = InPlace(
             work, works_in_place, self._relieve, name=name, clock=clock, holder=lambda: self._thread.native_id
         )
@@ -100,11 +105,6 @@ class Processor:
     def threads(self) -> list[threading.Thread]:
         """Threads that may be handling a request: the current one and those that it replaced."""
         return [self._thread, *self._relieved]
-
-    @property
-    def under_way(self) -> Exchange | None:
-        """The request that this processor works on itself, so that later ones are not received."""
-        return self._in_place.under_way
 
     def adopt(self, channel: Channel) -> None:
         self._newcomers.append(channel)
@@ -161,6 +161,7 @@ class Processor:
 
     def _relieve(self) -> None:
         """Put another thread into this one's place; on the watch's thread."""
+        self.busy_since_ms = None
         before, self._thread = self._thread, self._new_thread()
         before.name = f"{self._name}-relieved"
         self._relieved = [*(thread for thread in self._relieved if thread.is_alive()), before]
@@ -185,17 +186,20 @@ class Processor:
 
     def _turn(self) -> None:
         ready = self._selector.select(self._wait_s())
-        self._is_alone = len(ready) == 1
+        self.busy_since_ms = self._clock.monotonic_ms()
+        self._has_few = len(ready) <= IN_PLACE_EVENTS_MAX
         for key, events in ready:
             if key.data is None:
                 self._waker.clear()
             else:
                 self._attend(key.data, events)
-        if self._is_mine():
-            self._after_events()
+            if not self._is_mine():
+                return  # the selector reports the other events to the thread that has replaced this one
+        self.busy_since_ms = None
+        self._after_events()
 
     def _after_events(self) -> None:
-        self._is_alone = False
+        self._has_few = False
         while self._newcomers:
             self._welcome(self._newcomers.popleft())
         while self._responses:
@@ -280,8 +284,8 @@ class Processor:
         return True
 
     def _has_time(self) -> bool:
-        """Whether nothing waits for this processor, as far as it knows, or for a handler."""
-        return self._is_alone and not (
+        """Whether little waits for this processor, as far as it knows, and nothing for a handler."""
+        return self._has_few and not (
             len(self._requests) or self._backlog or self._responses or self._newcomers or self._pending
         )
 

@@ -158,14 +158,14 @@ class Reactor:
 
     def attentive_until(self) -> MonotonicMs:
         """Now, if a handler is free; else the arrival of the newest request in hand, as later ones may
-        wait. A processor that works on a request has received nothing since that."""
+        wait. A processor has received nothing since the selector reported what it attends to."""
         until_ms = self._clock.monotonic_ms()
         in_hand = list(self._in_hand)
         if in_hand and None not in in_hand:
             until_ms = max(context.received_ms for context in in_hand if context is not None)
         for processor in self._processors:
-            if (exchange := processor.under_way) is not None:
-                until_ms = min(until_ms, exchange.context.received_ms)
+            if (busy_since_ms := processor.busy_since_ms) is not None:
+                until_ms = min(until_ms, busy_since_ms)
         return until_ms
 
     def start(self) -> None:

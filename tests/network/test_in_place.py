@@ -1,6 +1,7 @@
 """Short requests that a processor works on itself, over real sockets."""
 
 import logging
+import queue
 import threading
 import time
 
@@ -8,11 +9,12 @@ import pytest
 
 from sparklog.network import in_place
 from sparklog.network.clock import SystemClock
+from sparklog.network.processor import IN_PLACE_EVENTS_MAX
 from tests.network.frames import frame
 from tests.network.held_handlers import Gate
 from tests.waiting import until
 
-SHORT, LONG, HELD = b"short", b"long", b"held"
+SHORT, LONG, HELD, FIRST = b"short", b"long", b"held", b"first"
 
 
 def is_short(request: memoryview) -> bool:
@@ -115,6 +117,59 @@ def test_a_short_request_leaves_a_processor_that_others_wait_for_to_a_handler(st
     assert not is_by_processor(third.read_frame())
 
 
+class Together:
+    """Requests that the processor finds together, because it was held meanwhile."""
+
+    def __init__(self, handle, first, monkeypatch) -> None:
+        self.release = threading.Event()
+        self._is_held_up = in_place.InPlace._is_held_up
+        self._patch = monkeypatch
+        entered, answer = threading.Event(), handle.answer
+
+        def answer_or_wait(exchange) -> None:
+            if exchange.frame == FIRST:
+                entered.set()
+                self.release.wait(60)
+            answer(exchange)
+
+        handle.answer = answer_or_wait
+        monkeypatch.setattr(in_place.InPlace, "_is_held_up", lambda *_: False)
+        first.send(FIRST)
+        assert entered.wait(60)
+
+    def find(self, *requests) -> None:
+        """Send the requests, each by its client, and let the processor go on."""
+        for client, request in requests:
+            client.send(request)
+        self._patch.setattr(in_place.InPlace, "_is_held_up", self._is_held_up)
+        self.release.set()
+
+
+@pytest.mark.parametrize("count", [IN_PLACE_EVENTS_MAX, IN_PLACE_EVENTS_MAX + 1])
+def test_few_requests_at_once_are_worked_on_by_the_processor(
+    count, start, connect, handle, monkeypatch
+) -> None:
+    reactor = start()
+    first, clients = connect(reactor), [connect(reactor) for _ in range(count)]
+    Together(handle, first, monkeypatch).find(*[(client, SHORT) for client in clients])
+    answers = [is_by_processor(client.read_frame()) for client in clients]
+    assert answers == [count <= IN_PLACE_EVENTS_MAX] * count
+
+
+def test_what_arrived_with_a_request_that_hangs_is_served_by_the_next_processor(
+    start, connect, handle, monkeypatch
+) -> None:
+    reactor = start()
+    first, hanging, other = (connect(reactor) for _ in range(3))
+    Together(handle, first, monkeypatch).find((hanging, HELD), (other, SHORT))
+    assert handle.gate.entered.acquire(timeout=60)
+    assert "processor" in handle.holder
+    assert other.read_frame()
+    assert not handle.gate.open.is_set()
+    handle.gate.open.set()
+    assert b"relieved" in hanging.read_frame()
+
+
 def test_a_slow_request_holds_up_no_other_connection_for_long(start, connect, handle, caplog) -> None:
     caplog.set_level(logging.INFO)
     reactor = start()
@@ -190,6 +245,38 @@ def test_a_processor_that_is_held_up_has_received_nothing_since(start, connect, 
     assert reactor.attentive_until() <= held_ms
     handle.gate.open.set()
     until(lambda: reactor.attentive_until() > held_ms, "the processor to go on")
+
+
+def test_what_waits_since_the_turn_began_was_not_received_by_any_of_its_requests(
+    start, connect, handle, monkeypatch
+) -> None:
+    """The third of them may be the fetch of a follower, while the processor works on the second."""
+    clock = SystemClock()
+    reactor = start(clock=clock)
+    clients = [connect(reactor) for _ in range(4)]
+    together = Together(handle, clients[0], monkeypatch)
+    release, answer = threading.Event(), handle.answer
+    entered: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    def hold(exchange) -> None:
+        if exchange.frame == SHORT:
+            entered.put(reactor.attentive_until())
+            assert release.wait(60)
+            release.clear()
+        answer(exchange)
+
+    handle.answer = hold
+    monkeypatch.setattr(together, "_is_held_up", lambda *_: False)
+    together.find(*[(client, SHORT) for client in clients[1:]])
+    seen: set[int] = set()
+    for _ in clients[1:]:
+        seen.add(entered.get(timeout=60))
+        seen.add(reactor.attentive_until())
+        until(lambda: clock.monotonic_ms() > max(seen) + 5, "time to pass")
+        release.set()
+    assert len(seen) == 1
+    assert all(client.read_frame() for client in clients[1:])
+    until(lambda: reactor.attentive_until() > max(seen), "the processor to go on")
 
 
 def test_stop_waits_for_a_slow_request_and_its_reply_goes_out(start, connect, handle, monkeypatch) -> None:
