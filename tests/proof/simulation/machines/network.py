@@ -28,6 +28,7 @@ from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.network.reply_order import ReplyOrder
 from sparklog.records.envelope import ATTRIBUTES_POSITION
 from sparklog.wire.codec import Message, decode_response, encode_request
+from sparklog.wire.forms.connection_forms import ConnectionForms
 from sparklog.wire.messages.data.produce import ProduceRequest
 from sparklog.wire.versions import KNOWN_VERSIONS
 
@@ -154,6 +155,7 @@ class Connection:
         self._inbox: deque[tuple[Host, bytes]] = deque()
         self._order = ReplyOrder(begins_beside)
         """Requests that are served, as a real connection of a broker orders them."""
+        self._forms = ConnectionForms()
         self._has_lost_an_answer = False
         """Those that follow are to later calls, and nobody could tell."""
         self._is_broken_there = False
@@ -219,7 +221,7 @@ class Connection:
             received_ms=MonotonicMs(self.network.schedule.now_ms),
         )
         path = _Answers(self, host)
-        exchange = Exchange(memoryview(bytearray(frame)[SIZE_PREFIX_BYTES:]), context, path)
+        exchange = Exchange(memoryview(bytearray(frame)[SIZE_PREFIX_BYTES:]), context, path, self._forms)
         if not self._order.may_begin(exchange):
             return
         self._inbox.popleft()
