@@ -58,6 +58,10 @@ COMMANDS = [
     ),
     ("a misspelt option", "topics list --jsn", WRONG_USAGE, ""),
     ("an unknown topic", "topics describe evnts", FAILED, ""),
+    ("an operation on a broker that there is not", "brokers stop 99", FAILED, ""),
+    ("a drain that would leave no broker", "brokers drain 1 2 3", FAILED, ""),
+    ("a restart of no broker", "brokers restart --nowhere", WRONG_USAGE, ""),
+    ("an operation that there is not", "brokers cancel 99", FAILED, ""),
     ("deletion of an unknown topic", "topics delete evnts", FAILED, ""),
     ("an invalid topic name", "topics create my.events!", WRONG_USAGE, ""),
     (

@@ -168,7 +168,8 @@ def _check_room(image: ClusterImage, brokers: Sequence[BrokerId]) -> None:
     """Refuse a drain that leaves too few brokers for the replicas of a partition."""
     left = sorted(one for one in image.brokers if stays(image, one) and one not in brokers)
     if not left:
-        raise _refused(f"no broker would be left that serves, after {', '.join(map(str, brokers))}")
+        named_brokers = ", ".join(map(str, brokers))
+        raise _refused(f"no broker would be left that serves, after {named_brokers}; start another one first")
     for partition, _ in image.partitions():
         target = image.assignment_of(partition).target
         if len(target) > len(left) and not set(target).isdisjoint(brokers):
