@@ -21,7 +21,6 @@ from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.wire.messages.data.list_offsets import LATEST_TIMESTAMP
 
-LOOK_EVERY_S: Final = 30.0
 LOOKS_KEPT: Final = 720
 """Six hours."""
 GROUPS_MAX: Final = 1_000

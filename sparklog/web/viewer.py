@@ -4,6 +4,7 @@ People look when no broker answers. Then the controller is asked at its own list
 of the last report, or of ``cluster.json``.
 """
 
+import itertools
 import logging
 import threading
 from collections.abc import Callable, Sequence
@@ -17,7 +18,8 @@ from sparklog.client.metadata.cluster_metadata import ClusterMetadata
 from sparklog.model.errors import KafkaError, SparklogError
 from sparklog.network.dialing.connector import IN_THE_CLEAR, Connector
 from sparklog.web.event_tail import EventTail
-from sparklog.web.lags import LOOK_EVERY_S, LagHistory, Look, look_at_groups
+from sparklog.web.lags import LagHistory, Look, look_at_groups
+from sparklog.web.rates import WriteRates, look_at_ends
 from sparklog.web.shared_answers import SharedAnswers
 from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest, ClusterReportResponse
 
@@ -26,6 +28,8 @@ logger: Final = logging.getLogger(__name__)
 RETRY_TIMEOUT_MS: Final = 5_000
 REPORT_TIMEOUT_MS: Final = 3_000
 LAGS_MS: Final = 5_000
+LOOK_EVERY_S: Final = 10.0
+LOOKS_TO_LAGS: Final = 3
 FRESH_MS: Final = 900
 SLOW_MS: Final = 5_000
 """The age up to which answers are shared that cost each broker something."""
@@ -55,10 +59,11 @@ class Viewer:
         self._controllers: list[Endpoint] = []
         self._events = EventTail()
         self.history: Final = LagHistory()
+        self.rates: Final = WriteRates()
         self._closed = threading.Event()
 
     def watch(self) -> None:
-        """Look at the lag of groups every half minute, from now on and on a thread of its own."""
+        """Look at what is written, and every half minute at the lag of groups, on a thread of its own."""
         threading.Thread(target=self._watch, name="page-lags", daemon=True).start()
 
     def close(self) -> None:
@@ -86,12 +91,15 @@ class Viewer:
         return self.shared.get("metadata", FRESH_MS, self.cluster.metadata)
 
     def _watch(self) -> None:
-        while not self._closed.is_set():
+        for number in itertools.count():
             try:
-                self.lags()
+                self.rates.add(self.cluster.clock.wall_ms(), look_at_ends(self.cluster, self.metadata()))
+                if number % LOOKS_TO_LAGS == 0:
+                    self.lags()
             except (OSError, SparklogError) as error:
-                logger.info("no lag of groups: %s", error)
-            self._closed.wait(LOOK_EVERY_S)
+                logger.info("no look at records and groups: %s", error)
+            if self._closed.wait(LOOK_EVERY_S):
+                return
 
     def _look_at_groups(self) -> Look:
         look = look_at_groups(self.cluster)

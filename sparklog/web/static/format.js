@@ -28,6 +28,8 @@ export function bytes(value) {
   return `${unit === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${UNITS[unit]}`;
 }
 
+export const perSecond = (value) => (isKnown(value) ? `${short(value)}/s` : NOTHING);
+
 export const percent = (share) => (isKnown(share) ? `${Math.round(share * 100)} %` : NOTHING);
 
 export const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;

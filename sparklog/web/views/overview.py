@@ -44,6 +44,7 @@ def overview(viewer: Viewer, _: Question) -> dict[str, object]:
         "under_replicated": report.under_replicated,
         "moving": report.moving,
         "fullest_disk": _fullest(disks),
+        "written": viewer.rates.history(),
         "largest_lag": _largest_lag(viewer),
         "events": [event_row(event) for event in viewer.events().kept[: -LAST_EVENTS - 1 : -1]],
     }

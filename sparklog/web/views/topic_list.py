@@ -17,6 +17,7 @@ SORTS: Final[Mapping[str, Callable[[Row], Any]]] = {
     "name": lambda row: row["name"],
     "partitions": lambda row: row["partitions"],
     "size": lambda row: row["size_bytes"],
+    "rate": lambda row: row["written_per_s"] or 0,
     "unwell": lambda row: (row["leaderless"], row["under_replicated"]),
 }
 
@@ -29,7 +30,7 @@ def topics(viewer: Viewer, question: Question) -> dict[str, object]:
     seen = viewer.metadata()
     sizes = sizes_of_topics(known_disks(viewer), seen)
     rows = [
-        _row(topic, seen, sizes)
+        {**_row(topic, seen, sizes), "written_per_s": viewer.rates.of_topic(topic.name)}
         for topic in seen.topics.values()
         if search in topic.name.casefold() and (with_internal or only_unwell or not topic.is_internal)
     ]

@@ -46,6 +46,7 @@ def topic(viewer: Viewer, question: Question) -> dict[str, object]:
         "leaderless": sum(one.leader not in seen.brokers for one in found.partitions.values()),
         "under_replicated": sum(len(one.isr) < len(one.replicas) for one in found.partitions.values()),
         "size_bytes": sizes_of_topics(disks, seen).get(found.name, 0),
+        "written_per_s": viewer.rates.of_topic(found.name),
         "rows": _partitions(viewer, found, partitions),
         "settings": viewer.shared.get(("topic", found.name), SLOW_MS, lambda: _settings(viewer, found.name)),
         "readers": _readers(viewer, found.name),

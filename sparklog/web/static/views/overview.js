@@ -1,7 +1,8 @@
 // Whether the cluster is well: one sentence first, then its figures.
 import { h } from "../dom.js";
-import { bytes, count, duration, percent, short } from "../format.js";
+import { bytes, count, duration, perSecond, percent, short } from "../format.js";
 import { command, link, section, tile } from "../parts.js";
+import { plot, withPlots } from "../plot.js";
 import { eventList } from "./events.js";
 
 const SIGNS = { well: "✓", warning: "!", bad: "✕" };
@@ -22,6 +23,7 @@ function tiles(data) {
     tile("Partitions led", `${count(data.partitions - data.leaderless)} of ${count(data.partitions)}`,
       { to: data.leaderless ? "topics?only=unwell" : "topics", level: data.leaderless ? "bad" : "", detail: `${count(data.topics)} topics` }),
     tile("Out of sync", count(data.under_replicated), { to: "topics?only=unwell", level: data.under_replicated ? "warning" : "", detail: data.moving ? `${count(data.moving)} moving` : "" }),
+    tile("Written", perSecond(data.written.at(-1)?.[1]), { to: "topics?sort=rate&descending=true", detail: "records, last ten seconds" }),
     tile("Largest lag", data.largest_lag ? short(data.largest_lag.lag) : "–", { to: data.largest_lag ? `groups?group=${encodeURIComponent(data.largest_lag.group_id)}` : "groups", detail: data.largest_lag?.group_id ?? "no reader commits" }),
     disk ? tile("Fullest disk", percent(disk.used_share), { to: `brokers/${disk.broker_id}`, level: diskLevel, detail: `${bytes(disk.free_bytes)} free, broker ${disk.broker_id}` }) : null);
 }
@@ -36,10 +38,14 @@ function office(data) {
 
 export const overview = {
   title: () => "Overview",
+  after: (main, data) => {
+    if (data.written?.length > 1) withPlots(main, { written: [data.written.map(([at]) => at / 1000), data.written.map(([, rate]) => rate)] });
+  },
   draw: (data) => h("div", {},
     verdict(data.verdict),
     data.brokers ? [
       tiles(data),
+      data.written.length > 1 ? section("Records written per second", plot("written", "records/s")) : null,
       section("Last events", eventList(data.events, "nothing has happened since the controller took office"), h("p", {}, link("events", "All events"))),
       office(data),
     ] : null),

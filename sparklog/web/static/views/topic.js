@@ -1,6 +1,6 @@
 // One topic: its partitions, its readers, what holds them back, its settings.
 import { h } from "../dom.js";
-import { ago, bytes, count, plural } from "../format.js";
+import { ago, bytes, count, perSecond, plural } from "../format.js";
 import { href, link, note, pager, section, state, table, tile, title } from "../parts.js";
 import { queryName } from "./groups.js";
 
@@ -69,6 +69,7 @@ export const topic = {
       h("div", { class: "tiles" },
         tile("Partitions", count(data.partitions), { detail: `${plural(data.replication_factor, "replica")} each` }),
         tile("Out of sync", count(data.under_replicated), { level: unwell, detail: data.leaderless ? `${count(data.leaderless)} without a leader` : "" }),
+        tile("Written", perSecond(data.written_per_s), { detail: "records, last ten seconds" }),
         tile("Size at leaders", bytes(data.size_bytes)),
         tile("Largest lag", worst ? count(worst.lag) : "–", { to: worst ? `groups?group=${encodeURIComponent(worst.group_id)}` : null, detail: worst?.group_id ?? "no reader commits" })),
       section("Partitions", table(PARTITIONS, data.rows.map((row) => ({ ...row, topic: data.name })), { caption: "Partitions", keyOf: (row) => row.partition }), pager(data)),

@@ -1,6 +1,6 @@
 // All topics; the server searches, sorts and cuts into pages.
 import { h } from "../dom.js";
-import { bytes, count, plural } from "../format.js";
+import { bytes, count, perSecond, plural } from "../format.js";
 import { choice, flag, href, link, pager, search, state, table, title } from "../parts.js";
 
 function health(row) {
@@ -14,6 +14,7 @@ const COLUMNS = [
   { label: "Health", sort: "unwell", cell: health },
   { label: "Partitions", sort: "partitions", cell: (row) => count(row.partitions), end: true },
   { label: "Replicas", cell: (row) => count(row.replication_factor), end: true },
+  { label: "Written", sort: "rate", cell: (row) => perSecond(row.written_per_s), end: true },
   { label: "Size", sort: "size", cell: (row) => bytes(row.size_bytes), end: true },
 ];
 
