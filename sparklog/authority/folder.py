@@ -69,7 +69,7 @@ def make_folder(folder: Path, hosts: Sequence[str], now: datetime) -> None:
         AUTHORITY_FILE: authority.certificate,
         BROKER_FILE: _key_and_chain(issue(authority, BROKER, names, now), authority),
         ADMIN_FILE: _key_and_chain(issue(authority, ADMIN, (), now), authority),
-        SECRETS_FILE: secrets_properties(secrets.token_urlsafe(_PASSWORD_BYTES)),
+        SECRETS_FILE: secrets_properties(*(secrets.token_urlsafe(_PASSWORD_BYTES) for _ in range(2))),
         SERVER_FILE: server_properties(folder),
         ADMIN_PROPERTIES_FILE: admin_properties(folder),
         CLIENT_PROPERTIES_FILE: client_properties(),

@@ -20,6 +20,7 @@ CLIENT_PROPERTIES_FILE: Final = "client.properties"
 
 BROKER: Final = "broker"
 ADMIN: Final = "admin"
+ZOOKEEPER: Final = "zookeeper"
 CLIENTS_LISTENER: Final = "CLIENTS"
 BROKERS_LISTENER: Final = "BROKERS"
 
@@ -59,6 +60,10 @@ sasl.enabled.mechanisms=SCRAM-SHA-512,PLAIN
 listener.name.clients.plain.sasl.jaas.config={_MODULES}.plain.PlainLoginModule required \\
   user_{ADMIN}="{_secret(folder, ADMIN)}";
 
+# The cluster alone may change its nodes in ZooKeeper.
+zookeeper.digest={_secret(folder, ZOOKEEPER)}
+zookeeper.set.acl=true
+
 # Nobody may do what no rule allows, but for these.
 authorizer.class.name=kafka.security.authorizer.AclAuthorizer
 super.users=User:CN={BROKER};User:CN={ADMIN};User:{ADMIN}
@@ -92,8 +97,12 @@ ssl.truststore.type=PEM
 """
 
 
-def secrets_properties(password: str) -> str:
-    return f"# Passwords, to which the other files refer.\n{ADMIN}={password}\n"
+def secrets_properties(of_admin: str, of_zookeeper: str) -> str:
+    return f"""\
+# Passwords, to which the other files refer.
+{ADMIN}={of_admin}
+{ZOOKEEPER}=sparklog:{of_zookeeper}
+"""
 
 
 def _secret(folder: Path, key: str) -> str:
