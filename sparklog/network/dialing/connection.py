@@ -19,8 +19,6 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -168,15 +166,15 @@ class Connection:
             if self._awaited or self._is_reader_there:
                 return False
             self._is_reader_there = True
+            self._users += 1
         try:
-            with self._socket_use():
-                # What is readable may be for TLS alone: a server sends tickets after the handshake.
-                if self._poll(select.POLLIN, 0.0):
-                    self._receive()
+            # What is readable may be for TLS alone: a server sends tickets after the handshake.
+            if self._poll(select.POLLIN, 0.0):
+                self._receive()
         except (OSError, WireError) as error:
             self.fail(error)
         finally:
-            self._give_reader_role_back()
+            self._leave_socket(is_reader=True)
         return not self.is_open
 
     def call(self, message: Message, *, version: int | None = None, timeout_ms: int) -> Any:
@@ -313,15 +311,14 @@ class Connection:
         frame = encode_request(message, version, correlation_id, self._client_id)
         pending = Pending(self, message.API_KEY, version, correlation_id)
         deadline = time.monotonic() + self._timeout_ms / 1_000
-        with self._socket_use():
-            if is_answered:
-                with self._changed:
-                    self._awaited.append(pending)
-            try:
-                self._send_all(memoryview(frame), deadline)
-            except (OSError, WireError) as error:
-                self.fail(error)
-                raise self._ended() from error
+        self._use_socket(pending if is_answered else None)
+        try:
+            self._send_all(memoryview(frame), deadline)
+        except (OSError, WireError) as error:
+            self.fail(error)
+            raise self._ended() from error
+        finally:
+            self._leave_socket()
         return pending
 
     def _send_all(self, rest: memoryview, deadline: float) -> None:
@@ -360,11 +357,11 @@ class Connection:
                 try:
                     self._read_for(pending, deadline)
                 finally:
-                    self._give_reader_role_back()
+                    self._leave_socket(is_reader=True)
         return pending.frame
 
     def _become_reader_or_wait(self, pending: Pending, deadline: float) -> bool:
-        """True: this thread is the reader now. False: something has changed, look again."""
+        """True: now this thread reads, as a user of the socket. False: something has changed: look again."""
         with self._changed:
             if pending.frame is not None:
                 return False
@@ -372,23 +369,23 @@ class Connection:
                 raise self._ended()
             if not self._is_reader_there:
                 self._is_reader_there = True
+                self._users += 1
                 return True
             if not self._changed.wait(max(0.0, deadline - time.monotonic())) and pending.frame is None:
                 raise self._too_late(pending)
             return False
 
     def _read_for(self, pending: Pending, deadline: float) -> None:
-        with self._socket_use():
-            while pending.frame is None:
-                wait_s = deadline - time.monotonic()
-                if not self._poll(select.POLLIN, max(0.0, wait_s)) and wait_s <= 0:
-                    raise self._too_late(pending)
-                try:
-                    self._receive()
-                except (OSError, WireError) as error:
-                    self.fail(error)
-                    if pending.frame is None:
-                        raise self._ended() from error
+        while pending.frame is None:
+            wait_s = deadline - time.monotonic()
+            if not self._poll(select.POLLIN, max(0.0, wait_s)) and wait_s <= 0:
+                raise self._too_late(pending)
+            try:
+                self._receive()
+            except (OSError, WireError) as error:
+                self.fail(error)
+                if pending.frame is None:
+                    raise self._ended() from error
 
     def _receive(self) -> None:
         """Take what has arrived and hand it out; only the reader does this."""
@@ -448,20 +445,23 @@ class Connection:
             self._is_reader_there = False
             self._changed.notify_all()
 
-    @contextmanager
-    def _socket_use(self) -> Iterator[None]:
-        """While inside, the socket's descriptor stays this socket's."""
+    def _use_socket(self, pending: Pending | None) -> None:
+        """Until ``_leave_socket`` the socket's descriptor stays this socket's. ``pending``: what is to be
+        sent, if it is answered.
+        """
         with self._changed:
             if self._failure is not None:
                 raise self._ended()
             self._users += 1
-        try:
-            yield
-        finally:
-            self._leave_socket()
+            if pending is not None:
+                self._awaited.append(pending)
 
-    def _leave_socket(self) -> None:
+    def _leave_socket(self, *, is_reader: bool = False) -> None:
+        """``is_reader``: this thread also gives the reader's role back."""
         with self._changed:
+            if is_reader:
+                self._is_reader_there = False
+                self._changed.notify_all()
             self._users -= 1
             if self._users == 0 and self._failure is not None:
                 self._stream.close()
