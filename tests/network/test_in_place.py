@@ -151,6 +151,7 @@ def test_few_requests_at_once_are_worked_on_by_the_processor(
 ) -> None:
     reactor = start()
     first, clients = connect(reactor), [connect(reactor) for _ in range(count)]
+    assert all(client.call(SHORT) for client in clients)  # the processor has all of them
     Together(handle, first, monkeypatch).find(*[(client, SHORT) for client in clients])
     answers = [is_by_processor(client.read_frame()) for client in clients]
     assert answers == [count <= IN_PLACE_EVENTS_MAX] * count
@@ -160,7 +161,8 @@ def test_what_arrived_with_a_request_that_hangs_is_served_by_the_next_processor(
     start, connect, handle, monkeypatch
 ) -> None:
     reactor = start()
-    first, hanging, other = (connect(reactor) for _ in range(3))
+    first, hanging, other = clients = [connect(reactor) for _ in range(3)]
+    assert all(client.call(SHORT) for client in clients)  # the processor has all of them
     Together(handle, first, monkeypatch).find((hanging, HELD), (other, SHORT))
     assert handle.gate.entered.acquire(timeout=60)
     assert "processor" in handle.holder
@@ -254,6 +256,7 @@ def test_what_waits_since_the_turn_began_was_not_received_by_any_of_its_requests
     clock = SystemClock()
     reactor = start(clock=clock)
     clients = [connect(reactor) for _ in range(4)]
+    assert all(client.call(SHORT) for client in clients)  # the processor has all of them
     together = Together(handle, clients[0], monkeypatch)
     release, answer = threading.Event(), handle.answer
     entered: queue.SimpleQueue[int] = queue.SimpleQueue()
