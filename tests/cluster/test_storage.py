@@ -15,6 +15,7 @@ from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.storage.disk import LocalDisk, SyncFailed
 from sparklog.storage.small_files import meta_properties
 from sparklog.testing import InProcessCluster
+from sparklog.testing.topics_and_records import wait_until
 from sparklog.zookeeper.broker_registration import read_suspect
 
 pytestmark = pytest.mark.integration
@@ -59,7 +60,7 @@ def test_a_deletion_does_not_wait_for_a_dead_broker_which_deletes_when_it_is_bac
     assert changes.delete_records({T0: 5}) == {T0: 5}
     cluster.revive(follower)
     cluster.wait_for_isr("t", 3)
-    cluster._wait(lambda: starts(cluster) == [5, 5, 5], lambda: f"log starts {starts(cluster)}")
+    wait_until(lambda: starts(cluster) == [5, 5, 5], lambda: f"log starts {starts(cluster)}")
 
 
 def test_what_cannot_be_deleted_is_refused_with_the_reason(cluster, changes):
@@ -141,7 +142,7 @@ def test_a_disk_that_fails_takes_its_partitions_along_and_leaves_the_others(disk
     assert disks.wait_for_leader("t", other_than=leader) != leader
     assert partitions_in(ClusterChanges(disks.client), leader)[1] == {home}
     lost = {n for n in range(4) if home_of(disks, leader, TopicPartition("t", n)) == home}
-    disks._wait(
+    wait_until(
         lambda: {n for n, one in enumerate(disks.partitions("t")) if leader not in one.isr} == lost,
         lambda: f"{lost} {disks.partitions('t')}",
     )
@@ -169,7 +170,7 @@ def test_an_fsync_that_failed_is_remembered_by_zookeeper_and_the_replicas_catch_
     disks.produce("t", ["after"], partition=0)
     notes = list(disks.root.glob(f"broker-{leader}/*/suspect-directories"))
     assert [path.parent.name for path in notes] == ["1" if home == "0" else "0"]
-    disks._wait(lambda: notes[0].read_text() == "", lambda: "the note stays, though ZooKeeper has been there")
+    wait_until(lambda: notes[0].read_text() == "", lambda: "the note stays, though ZooKeeper has been there")
     zookeeper, broker_id = broker.zookeeper, BrokerId(leader)
     log = (broker.body.replicas.get(T0).topic_id, T0.partition)
     (suspect,) = read_suspect(zookeeper, broker_id)
@@ -206,7 +207,7 @@ def test_a_directory_that_cannot_be_opened_is_offline_and_nothing_is_made_anew_f
     home.write_text("a file, where a directory should be")
     disks.revive(2)
     kept = [n for n in range(4) if not (away / f"t-{n}").exists()]
-    disks._wait(
+    wait_until(
         lambda: [n for n, one in enumerate(disks.partitions("t")) if 2 in one.isr] == kept,
         lambda: f"{kept} {disks.partitions('t')}",
     )

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
+from sparklog.broker.conversion.conversion_statistics import ConversionStatistics
 from sparklog.broker.following.fetcher import Fetcher
 from sparklog.broker.handlers import fetch, lean_fetch, list_offsets
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
@@ -97,6 +98,7 @@ class Twin(Member):
             replicas=self.replicas, config=self.config, fetches=waits.fetches,
             fetch_sessions=waits.fetch_sessions, fetches_in_progress=waits.fetches_in_progress,
             metadata=SimpleNamespace(topic_name=lambda topic_id: None),
+            conversions=ConversionStatistics(threading.Lock()),
         )  # fmt: skip
         call = SimpleNamespace(
             version=KNOWN_VERSIONS[request.API_KEY].max, meter=None, broker=broker,

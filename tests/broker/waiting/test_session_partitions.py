@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from sparklog.broker.conversion.conversion_statistics import ConversionStatistics
 from sparklog.broker.handlers import fetch
 from sparklog.broker.partition.append_request import AppendRequest
 from sparklog.broker.waiting.session_partitions import REST_MAX_MS, rest_max_ms
@@ -89,6 +90,7 @@ class Follower:
                 fetches=self.leader.parts.waits.fetches,
                 fetch_sessions=self.leader.parts.waits.fetch_sessions,
                 fetches_in_progress=self.leader.parts.waits.fetches_in_progress,
+                conversions=ConversionStatistics(threading.Lock()),
             ),
             context=SimpleNamespace(received_ms=self.leader.clock.monotonic_ms()),
             partition=replicas.find,

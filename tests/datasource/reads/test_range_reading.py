@@ -1,6 +1,7 @@
 """A task reads its range exactly; what is gone fails it or is passed over."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ from sparklog_datasource.reads.read_options import ReadOptions
 
 T0 = TopicPartition("t", 0)
 WANTED = OffsetRange(T0, 2, 8)
+
+
+KNOWS_NO_TOPIC = SimpleNamespace(latest_metadata=SimpleNamespace(topics={}))
 
 
 class Log:
@@ -52,7 +56,7 @@ class Log:
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     made = Log()
-    monkeypatch.setattr(module, "cluster_client", lambda _: None)
+    monkeypatch.setattr(module, "cluster_client", lambda _: KNOWS_NO_TOPIC)
     monkeypatch.setattr(module, "ensure_topic_id", lambda *_: None)
     monkeypatch.setattr(module, "read_range", made.read_range)
     monkeypatch.setattr(module, "latest_offsets", lambda *_: {T0: made.end})

@@ -15,6 +15,7 @@ class Cluster:
     """Its broker dies twice: while the demo shows its kill, and when it is through."""
 
     bootstrap_servers = "127.0.0.1:1"
+    page_url = "http://127.0.0.1:2/"
     spark = SimpleNamespace(conf=SimpleNamespace(set=lambda name, value: None))
 
     def __init__(self, root: Path, notices: Notices) -> None:
