@@ -17,7 +17,8 @@ Options have the names of Spark's Kafka connector, in any case.
            failOnDataLoss; minPartitions, maxRecordsPerPartition, bytesPerTask (batch);
            maxOffsetsPerTrigger, minOffsetsPerTrigger, maxTriggerDelay, reportOffsets, reportAs (stream)
     writes topic (or a column of that name), delivery, txnAppId, txnVersion; createTopic=typed,
-           createTopic.partitions, createTopic.replicationFactor, createTopic.key, createTopic.timestamp
+           createTopic.partitions, createTopic.replicationFactor, createTopic.key, createTopic.timestamp;
+           mergeSchema
 
 A typed topic has the DataFrame's own columns, with their types:
 
@@ -25,8 +26,8 @@ A typed topic has the DataFrame's own columns, with their types:
     spark.read.format("sparklog").options(**servers, subscribe="quakes").load()
 
 Beside the source there are functions for streaming queries, ``lag``, ``lag_listener`` and ``progress``,
-``create_topic`` for topics with columns, and ``register`` for sessions and threads that do not find the
-source.
+``create_topic`` and ``alter_topic`` for topics with columns, and ``register`` for sessions and threads that
+do not find the source.
 
 Every option, column and function:   docs/spark.md
 Topics with columns:                 docs/typed-topics.md
@@ -41,7 +42,7 @@ from typing import Any, TextIO
 
 from pyspark.sql.datasource import DataSource
 
-__all__ = ["DefaultSource", "create_topic", "lag", "lag_listener", "progress", "register"]
+__all__ = ["DefaultSource", "alter_topic", "create_topic", "lag", "lag_listener", "progress", "register"]
 
 
 def __dir__() -> list[str]:
@@ -132,6 +133,22 @@ def create_topic(
 
     settings = dict(configs or {})
     create_typed_topic(name, schema, options, key, timestamp, partitions, replication_factor, settings)
+
+
+def alter_topic(name: str, *changes: str, options: Mapping[str, str]) -> int:
+    """Change the columns of a typed topic, all together or not at all; returns the new version's number.
+
+        alter_topic("quakes", "add-column depth double", "rename-column mag=magnitude", options=servers)
+
+    ``changes`` are those of ``sparklog topics alter``: add-column PATH TYPE, drop-column PATH,
+    rename-column PATH=NAME, widen-column PATH TYPE, drop-not-null COLUMN; a PATH is that of Spark's ALTER
+    TABLE, such as s.a or a.element.b. ``options`` say which cluster: {"bootstrap.servers": "127.0.0.1:9092"}.
+    Running queries go on with the columns that they were planned with. SchemaError for a change that is not
+    allowed, KafkaError if another change was made at the same time.
+    """
+    from sparklog_datasource.writing.altered_topic import alter_typed_topic
+
+    return alter_typed_topic(name, changes, options)
 
 
 def lag(query: Any) -> dict[str, str]:

@@ -68,7 +68,7 @@ def schema_with_version(cluster: ClusterClient, topic: str, version: int) -> Sch
         if deadline.is_over:
             known = "no columns" if document is None else f"versions 1 to {document.version}"
             message = f"topic {topic!r}: version {version} of its columns is unknown, hosts know {known}"
-            raise KafkaError(ErrorCode.unknown_topic_or_partition, message)
+            raise KafkaError(ErrorCode.request_timed_out, message)
         cluster.wait(ASK_AGAIN_MS)
 
 

@@ -4,7 +4,7 @@ Each batch is mapped from its version of the topic's columns to the columns that
 times follow in columns of their own, whose names no topic's column can have.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from sparklog.model.schema.data_types import Columns
 from sparklog.records.arrow.arrow_types import TIMESTAMP, arrow_type
-from sparklog.records.arrow.topic_columns import TopicColumns
-from sparklog.records.arrow.typed_payload import read_typed
+from sparklog.records.arrow.topic_columns import TopicColumns, UnknownColumns
+from sparklog.records.arrow.typed_payload import TypedRows, read_typed
 from sparklog.records.bridge import numbers
 from sparklog.records.decoding import Batch
-from sparklog.records.envelope import Bytes
+from sparklog.records.envelope import BatchHeader, Bytes
 
 OFFSET: Final = "_offset"
 TIMESTAMP_NAME: Final = "_timestamp"
@@ -25,12 +25,17 @@ _MICROSECONDS: Final = 1_000
 _MS_MAX: Final = (2**63 - 1) // _MICROSECONDS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TypedReading:
-    """What a reader of a typed topic knows, and the columns that it wants, in their order."""
+    """What a reader of a typed topic knows, and the columns that it wants, in their order.
+
+    ``ask`` returns the topic's columns with a version that the reader met, and did not know; it may block.
+    What is wanted stays the same: a reader that runs keeps its columns, whatever their names are by now.
+    """
 
     topic: TopicColumns
     wanted: Columns
+    ask: Callable[[int], TopicColumns] | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -46,13 +51,23 @@ class TypedReading:
     def read(self, buffer: Bytes, batches: Iterable[Batch]) -> Iterator[pa.RecordBatch]:
         """The rows of ``batches``, the result of ``split(buffer)``, in order. The caller checks CRCs.
 
-        CorruptBatch for an unreadable batch, UnknownColumns for one of a later version of the columns.
+        CorruptBatch for an unreadable batch. UnknownColumns for one of a version of the columns that nobody
+        can be asked for. SchemaError for a value that a wanted column's type cannot hold.
         """
         schema = self.schema
         for position, header in batches:
             if header.is_control or not header.record_count:
                 continue
-            rows = read_typed(memoryview(buffer)[position : position + header.size_bytes], header, self.topic)
+            rows = self._rows(memoryview(buffer)[position : position + header.size_bytes], header)
             times_us = np.clip(rows.timestamps_ms(), None, _MS_MAX) * _MICROSECONDS
             place = [numbers(header.base_offset + rows.offset_deltas), numbers(times_us).view(TIMESTAMP)]
             yield pa.RecordBatch.from_arrays([*rows.mapped(self.wanted), *place], schema=schema)
+
+    def _rows(self, batch: Bytes, header: BatchHeader) -> TypedRows:
+        try:
+            return read_typed(batch, header, self.topic)
+        except UnknownColumns as unknown:
+            if self.ask is None:
+                raise
+            self.topic = self.ask(unknown.version)
+        return read_typed(batch, header, self.topic)

@@ -8,7 +8,7 @@ from sparklog.client.isolation import IsolationLevel
 from sparklog.client.partitioning.partitioner import Partitioner, positive_hashes, split_by_partition
 from sparklog.client.producer import BatchProducer
 from sparklog.client.reader import read_range
-from sparklog.client.topic_schemas import describe_schemas
+from sparklog.client.topic_schemas import describe_schemas, schema_with_version
 from sparklog.model.errors import SchemaError
 from sparklog.model.ids import TopicPartition
 from sparklog.records.arrow.arrow_types import columns_of_arrow
@@ -42,7 +42,11 @@ def send_table(client: ClusterClient, topic: str, table: pa.Table, partition: in
 def read_table(client: ClusterClient, topic: str) -> pa.Table:
     """All rows that readers may see now, by partition and offset, with the topic's columns."""
     columns = _columns(client, topic)
-    reading = TypedReading(columns, columns.newest.columns)
+    reading = TypedReading(
+        columns,
+        columns.newest.columns,
+        lambda version: TopicColumns(schema_with_version(client, topic, version)),
+    )
     topic_partitions = client.topic(topic).topic_partitions()
     starts = offsets.earliest(client, topic_partitions)
     ends = offsets.latest(client, topic_partitions, IsolationLevel.READ_COMMITTED)

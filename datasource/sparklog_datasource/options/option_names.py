@@ -30,8 +30,10 @@ CREATE_PARTITIONS: Final = "createTopic.partitions"
 CREATE_REPLICATION: Final = "createTopic.replicationFactor"
 CREATE_KEY: Final = "createTopic.key"
 CREATE_TIMESTAMP: Final = "createTopic.timestamp"
+MERGE_SCHEMA: Final = "mergeSchema"
 
 WRITE_OPTIONS: Final = (
     BOOTSTRAP, "topic", "includeHeaders", "delivery", "txnAppId", "txnVersion",
     CREATE_TOPIC, CREATE_PARTITIONS, CREATE_REPLICATION, CREATE_KEY, CREATE_TIMESTAMP,
+    MERGE_SCHEMA,
 )  # fmt: skip

@@ -2,7 +2,8 @@
 
 ``load()`` asks for metadata, and for the columns of typed topics. A topic that is not there yet has the
 columns of untyped topics, as with Spark's Kafka connector, and so has a cluster that does not answer soon:
-the query reports what is wrong with it. A query asks again as it starts, and must find the same columns.
+the query reports what is wrong with it. A query asks again as it starts, and must find the same columns; then
+it keeps their ids for as long as it lives.
 """
 
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ from sparklog.client.errors import ClusterUnavailable
 from sparklog.client.metadata.cluster_metadata import TopicMetadata, metadata_of
 from sparklog.client.topic_schemas import describe_schemas
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
+from sparklog.model.ids import TopicId
 from sparklog.model.schema.data_types import shape_of
 from sparklog.model.schema.ddl_text import ddl_text
 from sparklog.model.schema.document import SchemaDocument
@@ -23,7 +25,7 @@ from sparklog_datasource.clients import cluster_client
 from sparklog_datasource.reads.discovery import UNKNOWN_TOPIC
 from sparklog_datasource.reads.read_options import ReadOptions
 from sparklog_datasource.rows.form import RowForm, refuse_other_schema, row_type
-from sparklog_datasource.rows.typed_form import TypedForm, typed_row_type
+from sparklog_datasource.rows.typed_form import TypedForm, planned_topic, typed_row_type
 
 LOAD_PATIENCE_MS: Final = 3_000
 """How long ``load()`` tries to reach a broker."""
@@ -66,6 +68,7 @@ def _form(options: ReadOptions, timeout_ms: int) -> RowForm | TypedForm:
     cluster = cluster_client(options.connection)
     topics = _subscribed(cluster, options, timeout_ms)
     documents = _documents(cluster, topics)
+    ids = {name: topic.topic_id for name, topic in topics.items()}
     untyped = [name for name in topics if name not in documents]
     if not documents:
         if options.includes_metadata:
@@ -83,10 +86,12 @@ def _form(options: ReadOptions, timeout_ms: int) -> RowForm | TypedForm:
             "options includeHeaders, keyFormat and valueFormat are for untyped topics: rows of typed topics "
             "have their columns, and no headers; leave them out"
         )
-    return _typed(documents, includes_metadata=options.includes_metadata)
+    return _typed(documents, ids, includes_metadata=options.includes_metadata)
 
 
-def _typed(documents: dict[str, SchemaDocument], *, includes_metadata: bool) -> TypedForm:
+def _typed(
+    documents: dict[str, SchemaDocument], ids: dict[str, TopicId], *, includes_metadata: bool
+) -> TypedForm:
     (first, document), *others = documents.items()
     columns = shape_of(document.at(document.version))
     for name, other in others:
@@ -96,8 +101,8 @@ def _typed(documents: dict[str, SchemaDocument], *, includes_metadata: bool) -> 
                 f"topics {first!r} and {name!r} have different columns: {ddl_text(columns)} and "
                 f"{ddl_text(found)}; read them by themselves"
             )
-    encoded = tuple((name, one.encode()) for name, one in documents.items())
-    return TypedForm(columns, includes_metadata, encoded)
+    planned = tuple(planned_topic(name, ids[name], one) for name, one in documents.items())
+    return TypedForm(columns, includes_metadata, planned)
 
 
 def _subscribed(cluster: ClusterClient, options: ReadOptions, timeout_ms: int) -> dict[str, TopicMetadata]:

@@ -1,23 +1,26 @@
 """The columns of a read of typed topics: the topics' own, all nullable.
 
 With ``includeMetadata`` follow ``_topic, _partition, _offset, _timestamp``. All topics of a read have equal
-names and types. The plan has the documents of the topics that it found; a task asks for those of topics that
-a pattern finds later.
+names and types.
+
+Names become ids when a query is planned, and stay so while it lives, whatever the columns are called later.
+The plan has the ids, and travels to the tasks. These ask for the topic's document, which says what batches of
+each version have, once in the life of their process, and again when they meet a version that it lacks.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import types as spark
 
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.topic_schemas import describe_schemas
+from sparklog.client.topic_schemas import describe_schemas, schema_with_version
 from sparklog.model.errors import SparklogError
-from sparklog.model.ids import TopicPartition
+from sparklog.model.ids import NO_TOPIC_ID, TopicId, TopicPartition
 from sparklog.model.schema.data_types import Array, Columns, DataType, Map, Scalar, Struct, shape_of
 from sparklog.model.schema.ddl_text import ddl_text
 from sparklog.model.schema.document import SchemaDocument
@@ -43,12 +46,27 @@ _SCALARS = {
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedTopic:
+    """A topic as a query planned to read it: ``columns`` have the ids that they had in ``version``."""
+
+    name: str
+    id: TopicId
+    """NO_TOPIC_ID if it was not known yet."""
+    version: int
+    columns: Columns
+
+
+@dataclass(frozen=True, slots=True)
 class TypedForm:
-    """``columns``: names and types alone. ``documents``: of the topics that were found, by their names."""
+    """``columns``: names and types alone. ``topics``: those that were found."""
 
     columns: Columns
     includes_metadata: bool
-    documents: tuple[tuple[str, bytes], ...]
+    topics: tuple[PlannedTopic, ...]
+
+    def of(self, names: Collection[str]) -> "TypedForm":
+        """The form of a task that reads these topics alone."""
+        return replace(self, topics=tuple(topic for topic in self.topics if topic.name in names))
 
 
 def typed_row_type(form: TypedForm) -> Any:
@@ -76,30 +94,66 @@ def _spark_type(data_type: DataType) -> Any:
             return spark.StructType([spark.StructField(one.name, _spark_type(one.type)) for one in fields])
 
 
-def reading_of(cluster: ClusterClient, form: TypedForm, topic: str) -> TypedReading:
-    """How rows of this topic are read. SparklogError if it has other columns than the query."""
-    document = dict(form.documents).get(topic)
+_AGAIN: Final = "load again, or read topics of other columns by themselves"
+_KNOWN_MAX: Final = 1_000
+_known: dict[TopicId, TopicColumns] = {}
+"""Kept by this process, for its next task: a version never changes."""
+
+
+def planned_topic(name: str, topic_id: TopicId, document: SchemaDocument) -> PlannedTopic:
+    """The topic as a query that is planned now reads it."""
+    return PlannedTopic(name, topic_id, document.version, document.at(document.version))
+
+
+def with_newcomers(cluster: ClusterClient, form: TypedForm, names: Iterable[str]) -> TypedForm:
+    """The form with these topics planned, too. SparklogError for a topic of other columns than the query."""
+    planned = {topic.name for topic in form.topics}
+    added = tuple(_newcomer(cluster, form, name) for name in sorted(set(names) - planned))
+    return replace(form, topics=form.topics + added) if added else form
+
+
+def _newcomer(cluster: ClusterClient, form: TypedForm, name: str) -> PlannedTopic:
+    document = describe_schemas(cluster, [name]).get(name)
     if document is None:
-        described = describe_schemas(cluster, [topic]).get(topic)
-        if described is None:
-            raise SparklogError(f"topic {topic!r} has no columns, and the query reads typed topics; {_AGAIN}")
-        document = described.encode()
-    columns = _topic_columns(document)
-    wanted = columns.newest.columns
-    if shape_of(wanted) != form.columns:
+        raise SparklogError(f"topic {name!r} has no columns, and the query reads typed topics; {_AGAIN}")
+    planned = planned_topic(name, _id_now(cluster, name), document)
+    if shape_of(planned.columns) != form.columns:
         raise SparklogError(
-            f"topic {topic!r} has the columns {ddl_text(shape_of(wanted))}, and the query "
+            f"topic {name!r} has the columns {ddl_text(shape_of(planned.columns))}, and the query "
             f"{ddl_text(form.columns)}; {_AGAIN}"
         )
-    return TypedReading(columns, wanted)
+    return planned
 
 
-_AGAIN = "load again, or read topics of other columns by themselves"
+def reading_of(cluster: ClusterClient, form: TypedForm, topic: str) -> TypedReading:
+    """How rows of this topic are read: with the ids of the plan. SparklogError if it is another topic now, or
+    one that was found later and has other columns than the query.
+    """
+    (planned,) = with_newcomers(cluster, form.of([topic]), [topic]).topics
+    if NO_TOPIC_ID not in (planned.id, present := _id_now(cluster, topic)) and planned.id != present:
+        raise SparklogError(
+            f"topic {topic!r} was deleted and created again since the query was planned; load again"
+        )
+    known = _columns(cluster, topic, planned.version)
+    return TypedReading(known, planned.columns, partial(_columns, cluster, topic))
 
 
-@lru_cache(maxsize=64)
-def _topic_columns(document: bytes) -> TopicColumns:
-    return TopicColumns(SchemaDocument.decode(document))
+def _id_now(cluster: ClusterClient, topic: str) -> TopicId:
+    found = cluster.latest_metadata.topics.get(topic)
+    return NO_TOPIC_ID if found is None else found.topic_id
+
+
+def _columns(cluster: ClusterClient, topic: str, version: int) -> TopicColumns:
+    """The topic's columns with this version at least."""
+    topic_id = _id_now(cluster, topic)
+    known = _known.get(topic_id)
+    if known is None or known.document.version < version:
+        known = TopicColumns(schema_with_version(cluster, topic, version))
+        if topic_id != NO_TOPIC_ID:
+            if len(_known) >= _KNOWN_MAX:
+                _known.clear()
+            _known[topic_id] = known
+    return known
 
 
 @lru_cache(maxsize=64)

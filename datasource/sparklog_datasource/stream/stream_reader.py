@@ -1,7 +1,8 @@
 """Micro-batch reads.
 
-Spark keeps one reader for the life of a query, for offsets and plans, and pickles another one to tasks. State
-of the first one reaches a task in a partition only.
+Spark keeps one reader for the life of a query, for offsets and plans, and pickles another one to tasks, which
+it makes in another process, with the first micro-batch. State of the first one reaches a task in a partition
+only; so do the ids of columns, because the topic's columns may have changed in between.
 
 Three of Spark's rules shape this module. Spark calls ``initialOffset`` twice, and again after a restart
 before the first micro-batch was committed; so the answer is kept, and is a part of the end of the first
@@ -11,6 +12,7 @@ limits are applied here; only "read everything" (of ``Trigger.Once``) is taken f
 
 import contextlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -18,6 +20,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Supp
 
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
+from sparklog_datasource.clients import cluster_client
 from sparklog_datasource.monitoring.reporting import group_of_task, metadata_of_task, reporter
 from sparklog_datasource.reads.data_loss import Losses
 from sparklog_datasource.reads.offset_json import (
@@ -31,6 +34,8 @@ from sparklog_datasource.reads.range_reading import read_rows
 from sparklog_datasource.reads.ranges import OffsetRange, split_ranges, tasks_of_ranges
 from sparklog_datasource.reads.read_options import ReadOptions
 from sparklog_datasource.reads.topic_form import with_form
+from sparklog_datasource.rows.form import RowForm
+from sparklog_datasource.rows.typed_form import TypedForm, with_newcomers
 from sparklog_datasource.stream.available_now import AvailableNow
 from sparklog_datasource.stream.latest import LatestOffsets, others
 from sparklog_datasource.stream.limits import MinimumGate, limited
@@ -48,10 +53,12 @@ class MicroBatchPartition(InputPartition):  # type: ignore[misc]  # Spark's has 
         self,
         ranges: Sequence[OffsetRange],
         topic_ids: Mapping[str, TopicId],
+        form: RowForm | TypedForm,
         reported: Offsets | None = None,
     ) -> None:
         topics = {offset_range.topic_partition.topic for offset_range in ranges}
         self.ranges = list(ranges)
+        self.form = form.of(topics) if isinstance(form, TypedForm) else form
         self.topic_ids = {topic: topic_ids[topic] for topic in sorted(topics & topic_ids.keys())}
         self.reported = reported
 
@@ -143,8 +150,10 @@ class StreamReader(StartsTasks, DataSourceStreamReader, SupportsTriggerAvailable
         losses.tell()
         topic_ids = {**self._latest.topic_ids, **end_ids}
         reported = ends if self._options.reports_offsets else None
+        self._plan_newcomers(ranges)
+        form = self._options.form
         return [
-            MicroBatchPartition(task, topic_ids, reported if i == 0 else None)
+            MicroBatchPartition(task, topic_ids, form, reported if i == 0 else None)
             for i, task in enumerate(self._tasks(ranges))
         ]
 
@@ -160,10 +169,19 @@ class StreamReader(StartsTasks, DataSourceStreamReader, SupportsTriggerAvailable
 
     # Inside.
 
+    def _plan_newcomers(self, ranges: Sequence[OffsetRange]) -> None:
+        """Typed topics that a pattern found since get their ids now, for as long as the query lives."""
+        form = self._options.form
+        if isinstance(form, TypedForm):
+            names = {offset_range.topic_partition.topic for offset_range in ranges}
+            planned = with_newcomers(cluster_client(self._options.connection), form, names)
+            self._options = replace(self._options, form=planned)
+
     def _batches(self, partition: MicroBatchPartition) -> Generator[Any, None, None]:
+        options = replace(self._options, form=partition.form)
         for offset_range in partition.ranges:
             topic_id = partition.topic_ids.get(offset_range.topic_partition.topic)
-            yield from read_rows(self._options, offset_range, topic_id)
+            yield from read_rows(options, offset_range, topic_id)
 
     def _report(self, ends: Offsets) -> None:
         group = group_of_task(self._options.report_as)
@@ -215,10 +233,13 @@ class RefusingReader(DataSourceStreamReader):  # type: ignore[misc]  # Spark's h
 
     An error from the making of a reader would reach the user below another one, because PySpark 4.2 and 4.3
     stop the reader that was not made.
+
+    It reads what the query's other reader planned: the topic's columns may have changed between the two.
     """
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, options: ReadOptions | None = None) -> None:
         self._message = message
+        self._options = options
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
         raise ConfigError(self._message)
@@ -233,13 +254,16 @@ class RefusingReader(DataSourceStreamReader):  # type: ignore[misc]  # Spark's h
         raise ConfigError(self._message)
 
     def read(self, partition: Any) -> Iterator[Any]:
-        raise ConfigError(self._message)
+        if self._options is None or not isinstance(partition, MicroBatchPartition):
+            raise ConfigError(self._message)
+        return StreamReader(self._options).read(partition)
 
 
 def stream_reader(given: Mapping[str, str], schema: Any) -> StreamReader | RefusingReader:
     """The reader for these options."""
+    options: ReadOptions | None = None
     try:
-        options = with_form(ReadOptions.of_stream(given), schema)
+        options = ReadOptions.of_stream(given)
+        return StreamReader(with_form(options, schema))
     except (SparklogError, OSError) as error:
-        return RefusingReader(str(error))
-    return StreamReader(options)
+        return RefusingReader(str(error), options)

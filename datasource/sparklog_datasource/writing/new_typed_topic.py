@@ -11,7 +11,7 @@ from sparklog.model.schema.new_schema import new_schema
 from sparklog.model.schema.notation import parse_schema, without_inner_not_null
 from sparklog.model.schema.schema_settings import schema_settings
 from sparklog_datasource.clients import cluster_client
-from sparklog_datasource.options.option_parsing import Options
+from sparklog_datasource.options.option_parsing import ConnectionOptions, Options
 
 logger: Final = logging.getLogger(__name__)
 
@@ -27,11 +27,7 @@ def create_typed_topic(
     configs: Mapping[str, str],
 ) -> None:
     """As ``pyspark_sparklog.create_topic``. SchemaError for columns that no topic can have."""
-    if not isinstance(options, Mapping):
-        raise ConfigError(
-            f"options={options!r} are no options: give a dictionary, such as "
-            "{'bootstrap.servers': '127.0.0.1:9092'}"
-        )
+    connection = connection_of(options)
     text = schema if isinstance(schema, str) else _spark_json(schema)
     columns, dropped = without_inner_not_null(parse_schema(text))
     new_schema(columns, key, timestamp)
@@ -43,8 +39,17 @@ def create_typed_topic(
         replication_factor=replication_factor,
         configs={**configs, **schema_settings(ddl_text(columns), key, timestamp)},
     )
-    connection = Options(options, (), "topic").connection(retry_option="max.block.ms")
     Admin(cluster_client(connection)).create_topics([topic])
+
+
+def connection_of(options: Mapping[str, str]) -> ConnectionOptions:
+    """The cluster that the options name. ConfigError for what are no options."""
+    if not isinstance(options, Mapping):
+        raise ConfigError(
+            f"options={options!r} are no options: give a dictionary, such as "
+            "{'bootstrap.servers': '127.0.0.1:9092'}"
+        )
+    return Options(options, (), "topic").connection(retry_option="max.block.ms")
 
 
 def _spark_json(schema: Any) -> str:

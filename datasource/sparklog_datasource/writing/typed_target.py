@@ -3,6 +3,9 @@
 Of a batch the driver finds it before any task runs, of a stream each task does. A topic is created only where
 option ``createTopic=typed`` says so; its columns are then those of the frame, all nullable, because frames
 have ``not null`` by accident. If two writers create one topic, the later one's columns must fit.
+
+With ``mergeSchema=true`` a topic gets the frame's new columns, and its narrower ones are widened. That is a
+change of the topic, which stays if the write fails.
 """
 
 import json
@@ -14,12 +17,18 @@ from typing import Any, Final
 from sparklog.client.admin import Admin, NewTopic
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata.cluster_metadata import TopicMetadata, metadata_of
-from sparklog.client.topic_schemas import describe_schemas
+from sparklog.client.topic_schemas import (
+    Overtaken,
+    alter_schema,
+    describe_schemas,
+    schema_with_version,
+)
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError, SchemaError, SparklogError
-from sparklog.model.ids import TopicId
+from sparklog.model.ids import NO_TOPIC_ID, TopicId
 from sparklog.model.schema.data_types import Columns
 from sparklog.model.schema.ddl_text import ddl_text
 from sparklog.model.schema.document import SchemaDocument
+from sparklog.model.schema.merging import merge_changes
 from sparklog.model.schema.new_schema import new_schema
 from sparklog.model.schema.notation import without_inner_not_null
 from sparklog.model.schema.schema_settings import schema_settings
@@ -29,8 +38,9 @@ from sparklog.records.arrow.topic_columns import TopicColumns
 from sparklog.records.arrow.written_rows import WrittenRows
 from sparklog.wire.messages.discovery.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from sparklog_datasource.clients import cluster_client
-from sparklog_datasource.options.option_names import CREATE_TOPIC
+from sparklog_datasource.options.option_names import CREATE_TOPIC, MERGE_SCHEMA
 from sparklog_datasource.reads.discovery import UNKNOWN_TOPIC
+from sparklog_datasource.writing.planned_version import version_of_run
 from sparklog_datasource.writing.topics import existing_topic
 from sparklog_datasource.writing.write_options import NewTypedTopic, WriteOptions
 from sparklog_datasource.writing.write_schema import check_schema
@@ -42,21 +52,24 @@ _documents: dict[tuple[TopicId, int], bytes] = {}
 
 @dataclass(frozen=True, slots=True)
 class TypedTarget:
-    """The topic's document, and the frame's schema as Spark's JSON; small, for it travels to tasks."""
+    """The topic's document, the version that is written, and the frame's schema as Spark's JSON; small, for
+    it travels to tasks.
+    """
 
     document: bytes
+    version: int
     spark_schema: str
 
     @property
     def written(self) -> WrittenRows:
         """SchemaError if the frame's columns do not fit."""
-        return _fitted(self.document, self.spark_schema)
+        return _fitted(self.document, self.version, self.spark_schema)
 
 
 @lru_cache(maxsize=16)
-def _fitted(document: bytes, spark_schema: str) -> WrittenRows:
+def _fitted(document: bytes, version: int, spark_schema: str) -> WrittenRows:
     columns, void = frame_columns(spark_schema)
-    return WrittenRows.fitting(TopicColumns(SchemaDocument.decode(document)).newest, columns, void)
+    return WrittenRows.fitting(TopicColumns(SchemaDocument.decode(document)).at(version), columns, void)
 
 
 def frame_columns(spark_schema: str) -> tuple[Columns, tuple[str, ...]]:
@@ -69,9 +82,11 @@ def frame_columns(spark_schema: str) -> tuple[Columns, tuple[str, ...]]:
 
 
 def find_target(
-    options: WriteOptions, topic: str, schema: Any
+    options: WriteOptions, topic: str, schema: Any, run: str | None = None
 ) -> tuple[TypedTarget | None, TopicMetadata | None]:
     """The target of a write to ``topic``, None if it is untyped; and an untyped topic's metadata.
+
+    ``run``: of the streaming query that writes, which keeps its version of the topic's columns.
 
     ConfigError, SchemaError or KafkaError for what cannot be written to it. A question that may create an
     untyped topic is asked only for a frame that could be written to one.
@@ -80,10 +95,14 @@ def find_target(
     problem = _untyped_problem(schema)
     if options.new_topic is None and problem is None:
         known = existing_topic(cluster, topic, options)
-        return (_fitting(cluster, topic, known, schema), None) if known.schema_version else (None, known)
+        if known.schema_version:
+            return _fitting(cluster, topic, known, schema, options, run), None
+        _refuse_merging(topic, options)
+        return None, known
     found = _topic_now(cluster, topic)
     if found is None and options.new_topic is not None:
         _create(cluster, topic, schema.json(), options.new_topic)
+        found = _topic_now(cluster, topic)
     elif found is None and "value" not in schema.names:
         raise ConfigError(
             f"cannot write to topic {topic!r}: there is none, and none is made for a frame without column "
@@ -97,7 +116,15 @@ def find_target(
         )
     elif problem is not None and (found is None or not found.schema_version):
         raise problem
-    return _fitting(cluster, topic, found, schema), None
+    return _fitting(cluster, topic, found, schema, options, run), None
+
+
+def _refuse_merging(topic: str, options: WriteOptions) -> None:
+    if options.merges_schema:
+        raise ConfigError(
+            f"option {MERGE_SCHEMA}=true: topic {topic!r} is untyped, and has no columns to merge; leave "
+            "the option out"
+        )
 
 
 def _untyped_problem(schema: Any) -> ConfigError | None:
@@ -109,13 +136,69 @@ def _untyped_problem(schema: Any) -> ConfigError | None:
     return None
 
 
-def _fitting(cluster: ClusterClient, topic: str, found: TopicMetadata | None, schema: Any) -> TypedTarget:
-    target = TypedTarget(_document(cluster, topic, found), schema.json())
+def _fitting(
+    cluster: ClusterClient,
+    topic: str,
+    found: TopicMetadata | None,
+    schema: Any,
+    options: WriteOptions,
+    run: str | None,
+) -> TypedTarget:
+    """The target in the version that the frame fits now; of a run that has begun, in the run's version."""
+    frame: str = schema.json()
+
+    def plan() -> TypedTarget:
+        return _planned(cluster, topic, _document(cluster, topic, found), frame, options)
+
     try:
+        if run is None:
+            return plan()
+        known = NO_TOPIC_ID if found is None else found.topic_id
+        version = version_of_run(
+            cluster,
+            run,
+            topic if known == NO_TOPIC_ID else str(known),
+            lambda: plan().version,
+            is_exactly_once=options.exactly_once is not None,
+        )
+        document = _document(cluster, topic, found)
+        if SchemaDocument.decode(document).version < version:  # it was kept before the change
+            document = schema_with_version(cluster, topic, version).encode()
+        target = TypedTarget(document, version, frame)
         _ = target.written
     except SchemaError as error:
         raise SchemaError(f"cannot write to topic {topic!r}: {error}") from None
     return target
+
+
+def _planned(
+    cluster: ClusterClient, topic: str, document: bytes, frame: str, options: WriteOptions
+) -> TypedTarget:
+    """The frame in the newest version, after the changes that were asked for."""
+    if options.merges_schema:
+        document = _merged(cluster, topic, document, frame)
+    target = TypedTarget(document, SchemaDocument.decode(document).version, frame)
+    try:
+        _ = target.written
+    except SchemaError:
+        newest = describe_schemas(cluster, [topic]).get(topic)
+        if newest is None or newest.version <= target.version:
+            raise
+        target = TypedTarget(newest.encode(), newest.version, frame)  # the document was of before a change
+        _ = target.written
+    return target
+
+
+def _merged(cluster: ClusterClient, topic: str, document: bytes, frame: str) -> bytes:
+    """The document after the changes that make room for the frame, if it needs any."""
+    columns, _ = frame_columns(frame)
+    known = SchemaDocument.decode(document)
+    while changes := merge_changes(columns, known.at(known.version)):
+        try:
+            return alter_schema(cluster, topic, known, changes).encode()
+        except Overtaken as overtaken:  # by another writer, mostly one with the same columns
+            known = schema_with_version(cluster, topic, overtaken.version)
+    return known.encode()
 
 
 def _topic_now(cluster: ClusterClient, topic: str) -> TopicMetadata | None:

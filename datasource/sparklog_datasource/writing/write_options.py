@@ -1,9 +1,9 @@
 """The options of a write, under the names of Spark's Kafka connector.
 
 Only ``topic`` is the connector's own; ``delivery``, ``txnAppId`` and ``txnVersion`` are ours
-(``writing.delivery``), and so is ``createTopic`` (``writing.typed_target``). Of the Kafka client's options
-those that have a meaning here are acted upon; sizes of buffers and batches and lingering times are not,
-because whole columns are batched here, not records one by one.
+(``writing.delivery``), and so are ``createTopic`` and ``mergeSchema`` (``writing.typed_target``). Of the
+Kafka client's options those that have a meaning here are acted upon; sizes of buffers and batches and
+lingering times are not, because whole columns are batched here, not records one by one.
 
 An arrow payload knows LZ4 and ZSTD; ``kafka.compression.type`` snappy is written as LZ4, gzip as ZSTD.
 """
@@ -23,6 +23,7 @@ from sparklog_datasource.options.option_names import (
     CREATE_REPLICATION,
     CREATE_TIMESTAMP,
     CREATE_TOPIC,
+    MERGE_SCHEMA,
     READ_OPTIONS,
     WRITE_OPTIONS,
 )
@@ -69,6 +70,8 @@ class WriteOptions:
     """``kafka.max.request.size``: no batch larger than this, even if the topic takes it."""
     new_topic: NewTypedTopic | None
     """None: a missing topic is not created, unless the brokers create it."""
+    merges_schema: bool
+    """Whether a typed topic gets the frame's columns that it lacks, and wider types."""
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> "WriteOptions":
@@ -91,6 +94,7 @@ class WriteOptions:
             exactly_once=delivery_of(options),
             request_bytes_max=request_bytes_max or None,
             new_topic=_new_topic(options),
+            merges_schema=_merges_schema(options),
         )
 
 
@@ -111,6 +115,15 @@ def _new_topic(options: Options) -> NewTypedTopic | None:
         key=options.text(CREATE_KEY) or "",
         timestamp=options.text(CREATE_TIMESTAMP) or "",
     )
+
+
+def _merges_schema(options: Options) -> bool:
+    wanted = options.boolean(MERGE_SCHEMA, False)
+    if wanted and options.text("topic") is None:
+        raise ConfigError(
+            f"option {MERGE_SCHEMA}=true needs option topic, which names the typed topic to change"
+        )
+    return wanted
 
 
 def _topic(options: Options) -> str | None:

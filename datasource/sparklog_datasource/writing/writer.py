@@ -23,6 +23,7 @@ from sparklog.model.errors import ConfigError, SparklogError
 from sparklog_datasource.clients import cluster_client
 from sparklog_datasource.task_start import StartsTasks
 from sparklog_datasource.writing.delivery import batch_identity, stream_identity
+from sparklog_datasource.writing.planned_version import run_of_task
 from sparklog_datasource.writing.task import Found, Written, write_task
 from sparklog_datasource.writing.typed_target import TypedTarget, find_target
 from sparklog_datasource.writing.write_options import WriteOptions
@@ -65,7 +66,9 @@ class StreamWriter(StartsTasks, DataSourceStreamArrowWriter):  # type: ignore[mi
 
     def _find(self) -> Found:
         topic = self._options.topic
-        return (None, None) if topic is None else find_target(self._options, topic, self._schema)
+        if topic is None:
+            return None, None
+        return find_target(self._options, topic, self._schema, run_of_task())
 
     def commit(self, messages: list[Any], batchId: int) -> None:  # noqa: N803 (Spark's name)
         _commit(self._options, _write_of(messages), messages)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparklog.model.errors import SchemaError
-from sparklog.model.schema.data_types import Array, Columns, DataType, Field, Map, Struct
+from sparklog.model.schema.data_types import Array, Columns, DataType, Field, Map, Scalar, Struct
 from sparklog.model.schema.ddl_text import type_text
 from sparklog.model.schema.paths import quoted
 from sparklog.records.arrow.arrow_types import arrow_type
@@ -38,18 +38,25 @@ def mapped_columns(
 def _column(column: Any, source: Field, target: Field) -> Any:
     try:
         return mapped(column, source.type, target.type)
-    except pa.ArrowInvalid as error:
+    except _DoesNotFit as lost:
+        within = "" if isinstance(target.type, Scalar) else f", within {type_text(target.type)}"
         raise SchemaError(
-            f"column {quoted(target.name)} has a value that {type_text(target.type)} cannot hold: {error}; "
-            "start again with the topic's present columns"
+            f"column {quoted(target.name)} has the value {lost.value}, which {lost.type_name} cannot "
+            f"hold{within}"
         ) from None
 
 
-def mapped(column: Any, source: DataType, target: DataType) -> Any:
-    """An array of ``source``, in any of Arrow's forms of it, as one of ``arrow_type(target)``.
+class _DoesNotFit(Exception):  # noqa: N818 (caught here, and reported with the column)
+    """A value, as text, that a scalar type cannot hold."""
 
-    ArrowInvalid for a value that does not fit.
-    """
+    def __init__(self, value: str, type_name: str) -> None:
+        super().__init__(value, type_name)
+        self.value = value
+        self.type_name = type_name
+
+
+def mapped(column: Any, source: DataType, target: DataType) -> Any:
+    """An array of ``source``, in any of Arrow's forms of it, as one of ``arrow_type(target)``."""
     match source, target:
         case (Array(element), Array(of_target)):
             return _list(column, element, of_target, arrow_type(target))
@@ -57,7 +64,23 @@ def mapped(column: Any, source: DataType, target: DataType) -> Any:
             return _map(column, source, target)
         case (Struct(fields), Struct(of_target)):
             return _struct(column, fields, of_target, arrow_type(target))
-    return _scalar(column, arrow_type(target))
+    kind = arrow_type(target)
+    try:
+        return _scalar(column, kind)
+    except pa.ArrowInvalid:
+        raise _DoesNotFit(_first_that_does_not_fit(column, kind), type_text(target)) from None
+
+
+def _first_that_does_not_fit(column: Any, kind: pa.DataType) -> str:
+    """The value, as text: the rows are halved until there is one."""
+    while len(column) > 1:
+        first = column.slice(0, len(column) // 2)
+        try:
+            _scalar(first, kind)
+            column = column.slice(len(first))
+        except pa.ArrowInvalid:
+            column = first
+    return str(column[0])
 
 
 def _scalar(column: Any, kind: pa.DataType) -> Any:
@@ -72,7 +95,7 @@ def _scalar(column: Any, kind: pa.DataType) -> Any:
         back = pc.fill_null(pc.equal(found.cast(own), column), fill_value=True)
         is_lost = pc.invert(pc.or_(back, pc.is_nan(column))) if pa.types.is_floating(own) else pc.invert(back)
         if pc.any(is_lost).as_py():
-            raise pa.ArrowInvalid(f"{column.filter(is_lost)[0]} is no {kind}")
+            raise pa.ArrowInvalid(f"a value is no {kind}")
     return found
 
 

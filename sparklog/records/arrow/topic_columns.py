@@ -13,6 +13,10 @@ from sparklog.records.arrow.header import NO_COLUMN
 class UnknownColumns(SparklogError):  # noqa: N818 (a state, not a mistake)
     """A batch is of a version of the topic's columns that is not known here."""
 
+    def __init__(self, version: int, newest: int) -> None:
+        super().__init__(f"rows of version {version} of the topic's columns: known are 1 to {newest}")
+        self.version = version
+
 
 @dataclass(frozen=True, slots=True)
 class VersionColumns:
@@ -51,9 +55,7 @@ class TopicColumns:
     def _made(self, version: int) -> VersionColumns:
         document = self.document
         if not 1 <= version <= document.version:
-            raise UnknownColumns(
-                f"rows of version {version} of the topic's columns: known are 1 to {document.version}"
-            )
+            raise UnknownColumns(version, document.version)
         columns = document.at(version)
         return VersionColumns(
             version,

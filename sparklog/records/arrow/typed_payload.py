@@ -59,8 +59,14 @@ class TypedRows:
         return in_milliseconds(values_of(column), nulls, header.base_timestamp_ms, MICROSECONDS)
 
     def mapped(self, wanted: Columns) -> list[pa.Array]:
-        """The columns ``wanted``, in their order and types. SchemaError for a value that does not fit."""
-        return mapped_columns(self.present, self.of.columns, wanted, self.row_count)
+        """The columns ``wanted``, in their order and types. SchemaError for a value that does not fit: the
+        reader began before the column was widened.
+        """
+        try:
+            return mapped_columns(self.present, self.of.columns, wanted, self.row_count)
+        except SchemaError as error:
+            message = f"{error}: the topic's column is wider since; restart the query"
+            raise SchemaError(message) from None
 
 
 def typed_batch(

@@ -40,7 +40,9 @@ class WrittenRows:
         return cls(version, given, target or version.columns[:1])  # a batch has a column, be it of nulls
 
     def rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows in the topic's types and order. SchemaError for a null in a column that is NOT NULL."""
+        """The rows in the topic's types and order. SchemaError for a null in a column that is NOT NULL, and a
+        date that no timestamp_ntz can be.
+        """
         present = {field.id: batch.column(field.name) for field in self.given}
         arrays = mapped_columns(present, self.given, self.target, batch.num_rows)
         for field, array in zip(self.target, arrays, strict=True):

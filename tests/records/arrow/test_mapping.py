@@ -1,5 +1,6 @@
 import datetime
 import decimal
+import re
 
 import pyarrow as pa
 import pytest
@@ -73,9 +74,10 @@ def test_a_value_that_the_other_type_holds_is_the_same_there(value, source, targ
     ],
 )
 def test_a_value_that_the_narrower_type_cannot_hold_is_an_error(value, source, target):
-    present = {1: pa.array([value], arrow_type(source))}
-    with pytest.raises(SchemaError, match="column c has a value that"):
-        mapped_columns(present, (field("c", source, 1),), (field("c", target, 1),), 1)
+    present = {1: pa.array([None, value], arrow_type(source))}
+    words = re.escape(f"column c has the value {value}, which {target} cannot hold")
+    with pytest.raises(SchemaError, match=words):
+        mapped_columns(present, (field("c", source, 1),), (field("c", target, 1),), 2)
 
 
 def test_nan_is_a_float_as_well():
