@@ -45,6 +45,7 @@ from sparklog_runtime.life.driver_reports import DriverReports
 from sparklog_runtime.life.publisher import Publisher
 from sparklog_runtime.settings.log_files import OutputFiles
 from sparklog_runtime.settings.settings_check import check_settings, is_local, settings_warnings
+from sparklog_runtime.settings.spark_security import check_spark_security
 from sparklog_runtime.settings.start_defaults import (
     chosen_defaults,
     defaults_in_words,
@@ -247,8 +248,7 @@ class LocalCluster:
         self._reserve_ports()
         if options.zookeeper is not None:
             timeout_s = self._config.get_int("zookeeper.connection.timeout.ms") / 1_000
-            tls = tls_of(self._config.zookeeper)
-            await_zookeeper(options.zookeeper, timeout_s, self._patience, tls)
+            await_zookeeper(options.zookeeper, timeout_s, self._patience, tls_of(self._config.zookeeper))
         if options.brokers and self._given_context is None:
             await_master(self._master(), self._patience)
         self._is_accepted = True
@@ -345,6 +345,7 @@ class LocalCluster:
             return {}
         conf = {**default_conf(options, self.layout), **options.spark_conf}
         check_settings(conf, self._master(), options.brokers)
+        check_spark_security(conf, self._config, is_here=self._runs_here())
         return conf
 
     def _reserve_ports(self) -> None:
@@ -410,6 +411,7 @@ class LocalCluster:
         context = self.context
         conf = dict(context.getConf().getAll())
         check_settings(conf, self._master(), self.options.brokers)
+        check_spark_security(conf, self._config, is_here=self._runs_here())
         for warning in settings_warnings(conf):
             self._progress(f"warning: {warning}")
         self._check_certificates(logger.info)  # again: Spark knows this machine's address now

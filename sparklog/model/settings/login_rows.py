@@ -10,6 +10,7 @@ BROKERS_MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
 JAAS_CONFIG: Final = "sasl.jaas.config"
 SESSION_MAX: Final = "connections.max.reauth.ms"
 PLAIN_WITHOUT_TLS: Final = "sasl.plain.without.tls"
+UNAUTHENTICATED_SPARK: Final = "allow.unauthenticated.spark"
 
 LOGIN_SETTINGS: Final = (
     Setting(ENABLED_MECHANISMS, "list", ("GSSAPI",),
@@ -31,6 +32,9 @@ LOGIN_SETTINGS: Final = (
             "How long a client may take for its TLS handshake and its login. Sparklog's own.", 100, INT_MAX),
     Setting(PLAIN_WITHOUT_TLS, "bool", False,
             "Serve PLAIN, which sends passwords as they are, without encryption. Sparklog's own."),
+    Setting(UNAUTHENTICATED_SPARK, "bool", False,
+            "Start brokers with logins on several machines in a Spark without authentication or encryption. "
+            "Sparklog's own."),
 )  # fmt: skip
 
 _OF_ONE_LISTENER: Final = frozenset({ENABLED_MECHANISMS, JAAS_CONFIG, SESSION_MAX})
