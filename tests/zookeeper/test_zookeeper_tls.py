@@ -26,6 +26,8 @@ pytestmark = pytest.mark.integration
 
 TIMEOUT_MS = 15_000
 IMPATIENT_MS = 300
+PATIENCES_MS = (IMPATIENT_MS, 2_000, TIMEOUT_MS)
+"""A handshake on a busy machine may take longer than the first; the reason is known once it has failed."""
 PASSWORD = "of-the-store"
 
 
@@ -62,8 +64,17 @@ def server(tmp_path_factory: pytest.TempPathFactory, good: dict[str, str]) -> It
 
 
 def refusal(server: EmbeddedZooKeeper, settings: ZooKeeperSettings) -> str:
+    """Why a client over TLS is refused."""
+    for patience_ms in PATIENCES_MS:
+        said = no_answer(server, settings, patience_ms)
+        if not said.startswith("no ZooKeeper answered"):
+            break
+    return said
+
+
+def no_answer(server: EmbeddedZooKeeper, settings: ZooKeeperSettings, patience_ms: int = IMPATIENT_MS) -> str:
     with pytest.raises(ConnectionLost) as refused:
-        new_session(server.connect_string, settings, TIMEOUT_MS).start(IMPATIENT_MS)
+        new_session(server.connect_string, settings, TIMEOUT_MS).start(patience_ms)
     return str(refused.value)
 
 
@@ -168,7 +179,7 @@ def test_tls_at_a_port_in_the_clear_and_the_reverse_are_told(
     server: EmbeddedZooKeeper, zookeeper_server: EmbeddedZooKeeper, good: dict[str, str]
 ) -> None:
     assert "is this its port with TLS (secureClientPort)?" in refusal(zookeeper_server, settings_of(**good))
-    assert refusal(server, ZooKeeperSettings()).startswith("no ZooKeeper answered")
+    assert no_answer(server, ZooKeeperSettings()).startswith("no ZooKeeper answered")
     assert zookeeper_problems(server.connect_string) == [
         f"{server.connect_string} does not answer; if that is a port with TLS, set "
         "zookeeper.ssl.client.enable=true"
