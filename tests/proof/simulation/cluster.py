@@ -27,6 +27,7 @@ from simulation.machines.zookeeper import Ensemble
 from simulation.plans.operations import Operation
 from simulation.plans.plan import CONTROLLERS, MAIN_TOPIC, SIDE_TOPIC, Plan
 from simulation.plans.transactions import has_pipelines
+from simulation.plans.typed import TYPED_TOPIC
 from simulation.plans.writes import member_silence_ms
 from simulation.schedule import US_PER_MS, Process, Schedule
 from simulation.story import Story
@@ -94,6 +95,7 @@ class Cluster:
             (
                 MAIN_TOPIC,
                 SIDE_TOPIC,
+                *([TYPED_TOPIC] if plan.typed is not None else []),
                 *([GROUP_OFFSETS_TOPIC] if plan.groups or has_pipelines(plan.transactions) else []),
                 *([TRANSACTION_STATE_TOPIC] if plan.transactions or plan.writes else []),
             ),

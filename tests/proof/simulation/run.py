@@ -29,6 +29,7 @@ from simulation.clients.plain_producers import PlainProducer
 from simulation.clients.rereaders import Rereader
 from simulation.clients.transactions.crew import Crew, crews_of
 from simulation.clients.transactions.reader import CommittedReader
+from simulation.clients.typed.typed_crowd import TypedCrowd
 from simulation.clients.writes.batch_reads import BatchReads
 from simulation.clients.writes.job import Job, jobs_of
 from simulation.cluster import Cluster
@@ -43,10 +44,12 @@ from simulation.machines.write_spans import short_write_spans
 from simulation.mutants import Mutant, applied
 from simulation.operator import Operator
 from simulation.plans.operations import TOPIC_KINDS
-from simulation.plans.plan import FAULTS_BEGIN_MS, MAIN_TOPIC, SIDE_TOPIC, Plan, ProducerPlan
+from simulation.plans.plan import CONTROLLERS, FAULTS_BEGIN_MS, MAIN_TOPIC, SIDE_TOPIC, Plan, ProducerPlan
+from simulation.plans.typed import DDL, TYPED_TOPIC
 from simulation.schedule import US_PER_MS, Escaped, OutOfSteps, dice
 from simulation.strikes.strikes import Strikes
 from simulation.truth import PartitionTruth
+from sparklog.broker.partition.partition import Partition
 from sparklog.core.controller.commands.controller_command import Command, Result
 from sparklog.core.controller.commands.topic_commands import CreateTopics, TopicsResult, TopicToCreate
 from sparklog.core.controller.state.znodes import DELETE_TOPICS
@@ -54,6 +57,7 @@ from sparklog.core.security.requester import ANONYMOUS, Requester
 from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
+from sparklog.model.schema.schema_settings import schema_settings
 
 PATIENCE_MS: Final = 60_000
 """Simulated time within which a healed cluster must have come to rest."""
@@ -213,6 +217,7 @@ class _Run:
             *reads,
         ]
         self._committed_readers: list[CommittedReader] = []
+        self._typed = None if plan.typed is None else TypedCrowd(self._place, plan.typed, CONTROLLERS)
 
     def go(self) -> None:
         self.cluster.schedule.steps_max = self.plan.steps_max
@@ -228,6 +233,8 @@ class _Run:
         else:
             self._converge()
             self._hear_from_producers()
+            if self._typed is not None:
+                self._typed.check_at_rest(self._typed_replicas())
             if self.cluster.witness.tiers is not None:
                 self.cluster.witness.tiers.check_at_rest(self.cluster.witness.truths.values())
             dump_replicas(
@@ -249,14 +256,15 @@ class _Run:
         schedule = self.cluster.schedule
         while not all(broker.is_registered for broker in self.cluster.brokers.values()):
             self._run_until(schedule.now_ms + 10)
-        topic_id = uuid.UUID(int=dice(self.plan.seed, "topic").getrandbits(128))
-        topic = TopicToCreate(
-            MAIN_TOPIC,
-            topic_id,
-            partitions=self.plan.partitions,
-            replication_factor=3,
-            configs=self.plan.topic_configs,
-        )
+        self._create(MAIN_TOPIC, "topic", self.plan.partitions, self.plan.topic_configs)
+        if self._typed is not None:
+            self._create(TYPED_TOPIC, "typed topic", 1, schema_settings(DDL))
+
+    def _create(self, name: str, dice_name: str, partitions: int, configs: Mapping[str, str]) -> None:
+        schedule = self.cluster.schedule
+        topic_id = uuid.UUID(int=dice(self.plan.seed, dice_name).getrandbits(128))
+        topic = TopicToCreate(name, topic_id, partitions=partitions, replication_factor=3, configs=configs)
+        self._created.clear()
         while not self._created:
             command = Command(CreateTopics((topic,), timeout_ms=1_000), Requester(ANONYMOUS, "simulation"))
             for controller in self.cluster.controllers.values():
@@ -278,6 +286,11 @@ class _Run:
             self._start_both(TopicPartition(SIDE_TOPIC, 0))
         for crowd in self._everybody:
             crowd.start()
+        if self._typed is not None:
+            self._typed.start()
+            self.cluster.witness.add_rule_of_replicas(self._typed.rules)
+            self.producers += self._typed.producers
+            self.consumers += self._typed.readers
         self.cluster.witness.on_partition = self._on_partition
 
     def _start_more_clients(self) -> None:
@@ -367,6 +380,8 @@ class _Run:
         self._is_healed = True
         for crowd in self._everybody:
             crowd.calm()
+        if self._typed is not None:
+            self._typed.calm()
         for reader in self._committed_readers:
             reader.is_hushed = True
         self._run_until(schedule.now_ms + QUIET_MS)
@@ -451,6 +466,8 @@ class _Run:
         for crowd in self._everybody:
             if (trouble := crowd.unrest()) is not None:
                 return trouble
+        if self._typed is not None and (trouble := self._typed.unrest(self._typed_replicas())) is not None:
+            return trouble
         tiers = self.cluster.witness.tiers
         if tiers is not None and (trouble := tiers.unrest(self.cluster.witness.truths.values())) is not None:
             return trouble
@@ -460,6 +477,11 @@ class _Run:
             if trouble is not None:
                 return f"{truth.topic_partition}: {trouble}"
         return self._unrest_of_clients()
+
+    def _typed_replicas(self) -> list[Partition]:
+        bodies = [broker.body for broker in self.cluster.brokers.values() if broker.body is not None]
+        found = (body.replicas.get(TopicPartition(TYPED_TOPIC, 0)) for body in bodies)
+        return [partition for partition in found if partition is not None]
 
     def _unrest_of_clients(self) -> str | None:
         truths = self.cluster.witness.truths

@@ -157,6 +157,10 @@ class Witness:
         self._of_states = [one for one in self.invariants if type(one).on_state is not Invariant.on_state]
         self._of_leaders = [one for one in self.invariants if type(one).on_leader is not Invariant.on_leader]
 
+    def add_rule_of_replicas(self, rule: Invariant) -> None:
+        """A rule of one kind of topic, which is told of all replicas."""
+        self._of_replicas.append(rule)
+
     def _is_there(self, where: Where) -> bool:
         """Whether the partition is no other than then, and not deleted."""
         truth = self.truths.get(where[0])

@@ -44,7 +44,7 @@ class Consumer(Client):
         self.table: dict[bytes, tuple[int, bytes | None]] = {}
         """What a reader makes of a compacted topic: each key's last offset and value."""
         self._reads_records = reads_records
-        self._payload_kinds = TAKES_ARROW if takes_arrow else TAKES_RECORDS
+        self._payload_kinds: tuple[int, ...] = TAKES_ARROW if takes_arrow else TAKES_RECORDS
         self._last_epoch = -1
         self._rack = self._draw.choice(("", *RACKS))
         self._met_rot = False

@@ -7,6 +7,7 @@ clients do.
 import math
 import random
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -78,6 +79,10 @@ class Send:
 class Producer(Client):
     """Sends until it is told to stop; ``waiting`` are the batches without a definite answer."""
 
+    kind = "producer"
+    payload_kinds: Collection[int] | None = None
+    """What it announces; None: as it writes Arrow or not."""
+
     def __init__(
         self,
         place: Workplace,
@@ -92,7 +97,7 @@ class Producer(Client):
         crash_every_ms: float = 0.0,
         arrow_share: float = 0.0,
     ) -> None:
-        super().__init__(place, f"producer-{number}", topic_partition)
+        super().__init__(place, f"{self.kind}-{number}", topic_partition)
         self.acks = acks
         self.acknowledged = 0
         self.given_up = 0
@@ -186,12 +191,25 @@ class Producer(Client):
         count = self._draw.randint(1, self._records_max)
         now_ms = self.process.wall_ms()
         rows = self._rows(count) if self._has_keys else ()
+        batch = self._built(count, rows, now_ms)
+        self._sequence += count
+        send = self._sent(batch, count, rows)
+        if rows:
+            self._place.witness.sent[send.entry.send] = rows
+        header = parse_header(batch)
+        if header.is_arrow and self.payload_kinds is None:
+            self._place.recorder.arrow[send.entry.send] = header
+        self.waiting.append(send)
+        self.go_on()
+
+    def _built(self, count: int, rows: Rows, now_ms: int) -> bytes:
+        """The next batch, of ``count`` records; ``rows`` are those of a compacted topic."""
         is_arrow = self._arrow_dice.random() < self._arrow_share
         if self._has_keys:
             payload = payload_of_rows(rows, now_ms, is_arrow=is_arrow)
         else:
             payload = payload_of(count, is_arrow=is_arrow)
-        batch = build_envelope(
+        return build_envelope(
             payload,
             attributes=ARROW_BIT if is_arrow else 0,
             record_count=count,
@@ -202,14 +220,6 @@ class Producer(Client):
             producer_epoch=self.identity.epoch,
             base_sequence=self._sequence,
         )
-        self._sequence += count
-        send = self._sent(batch, count, rows)
-        if rows:
-            self._place.witness.sent[send.entry.send] = rows
-        if is_arrow:
-            self._place.recorder.arrow[send.entry.send] = parse_header(batch)
-        self.waiting.append(send)
-        self.go_on()
 
     def _sent(self, batch: bytes, count: int, rows: Rows) -> Send:
         entry = entry_of(parse_header(batch))
@@ -270,7 +280,7 @@ class Producer(Client):
             acks=self.acks,
             timeout_ms=PRODUCE_TIMEOUT_MS,
             topic_data=[ProduceTopic(name=self.topic_partition.topic, partition_data=[data])],
-            payload_kinds=TAKES_ARROW if self._arrow_share else TAKES_RECORDS,
+            payload_kinds=self._announced,
         )
         call = self.call(
             self._leader,
@@ -280,6 +290,12 @@ class Producer(Client):
         )
         if call is not None:
             self._connections.add(call.connection)
+
+    @property
+    def _announced(self) -> tuple[int, ...]:
+        if self.payload_kinds is not None:
+            return tuple(self.payload_kinds)
+        return TAKES_ARROW if self._arrow_share else TAKES_RECORDS
 
     def _answered(self, send: Send, response: ProduceResponse) -> None:
         if send.life != self._life:

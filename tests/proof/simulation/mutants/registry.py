@@ -3,6 +3,7 @@
 from typing import Final
 
 from simulation.mutants.broker import BROKER
+from simulation.mutants.columns import COLUMNS
 from simulation.mutants.compaction import COMPACTION
 from simulation.mutants.control import CONTROL
 from simulation.mutants.coordinators import COORDINATORS
@@ -51,6 +52,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *CUTS,
     *TIERING,
     *HISTORIES,
+    *COLUMNS,
 )
 
 

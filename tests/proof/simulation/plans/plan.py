@@ -38,6 +38,7 @@ from simulation.plans.transactions import (
     settings_for_transactions,
     transactional_id,
 )
+from simulation.plans.typed import TypedPlan, draw_typed
 from simulation.plans.writes import WritePlan, app_id, draw_writes
 from simulation.schedule import dice
 
@@ -111,6 +112,7 @@ class Plan:
     transactions: tuple[TransactionPlan, ...] = ()
     writes: tuple[WritePlan, ...] = ()
     tier: TierPlan | None = None
+    typed: TypedPlan | None = None
     load_turn_us: int = 50
     """How long a coordinator takes at least to read the next piece of its log."""
     steps_max: int | None = None
@@ -289,6 +291,7 @@ def draw_plan(
         transactions=transactions,
         writes=writes,
         tier=tier,
+        typed=draw_typed(seed) if hunt is None else draw_typed(seed, share=hunt.typed),
         load_turn_us=draw_load_turn_us(seed),
         steps_max=steps_max,
     )

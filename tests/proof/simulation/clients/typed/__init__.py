@@ -1,0 +1,1 @@
+"""Clients of a typed topic, whose columns change while they write and read."""
