@@ -15,6 +15,10 @@ A driver has every command, and knows the errors of its client; whatever else co
 The commands, with what they take and answer:
 
 - ``hello``: the client's name and version
+- ``connect(servers, security)``: all that follows goes to these servers, in this way. ``security`` has
+  ``protocol`` ("SSL", "SASL_SSL"), ``ca`` (a PEM file), of a login ``mechanism``, ``user``, ``password``,
+  of a certificate ``certificate`` (a PEM file with its key); the same as PKCS12 files are ``trust_store``
+  and ``key_store``, under ``store_password``. Before it, a driver connects to nothing by itself
 - ``produce(topic, records, acks, codec, idempotent, pace_ms)``: partition and offset of each record. A record
   has ``key``, ``value`` (text or null), ``size`` (so many bytes instead of a value), ``headers``,
   ``timestamp``, ``partition``

@@ -22,6 +22,12 @@ OF_CLIENTS: dict[tuple[str, str], str] = {
     ("no_request_of_a_producer_comes_over_two_connections_in_turns", "kafkajs"): (
         "kafkajs gives up offsets of a transaction when their connection ends"
     ),
+    **{
+        ("rules_refuse_what_concerns_another_s_topic", f"{client}-read"): (
+            "it says nothing of an assigned partition whose topic it may not see, and waits"
+        )
+        for client in ("confluent-kafka", "kafka-python 3", "kafka-python 2", "aiokafka")
+    },
     ("an_assignor", "kafka-python 2-sticky"): "the sticky assignor of kafka-python 2.0.2 fails (TypeError)",
 }
 """(case without its ``test_``, client or parameter) -> why the client does not do it, on Kafka neither."""

@@ -30,6 +30,27 @@ OWN_NAMES: dict[tuple[str, str], tuple[str, ...]] = {
     **{(f"Java {release}", "FENCED_INSTANCE_ID"): ("CommitFailedException",) for release in JAVA_RELEASES},
     ("confluent-kafka", "PRODUCER_FENCED"): ("_FENCED",),
     ("aiokafka", "PRODUCER_FENCED"): ("ProducerFenced",),
+    ("kafka-python 2", "TOPIC_AUTHORIZATION_FAILED"): ("KafkaTimeoutError",),
+    ("kafka-go", "TOPIC_AUTHORIZATION_FAILED"): ("UNKNOWN_TOPIC_OR_PARTITION",),
+    ("kafkajs", "GROUP_AUTHORIZATION_FAILED"): ("KafkaJSGroupCoordinatorNotFound",),
+    ("kafkajs", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"): ("KafkaJSGroupCoordinatorNotFound",),
+    # most clients take a refused login for a broker that cannot be reached
+    ("confluent-kafka", "SASL_AUTHENTICATION_FAILED"): ("_AUTHENTICATION",),
+    ("kafka-python 3", "SASL_AUTHENTICATION_FAILED"): ("KafkaTimeoutError",),
+    ("kafka-python 2", "SASL_AUTHENTICATION_FAILED"): ("NoBrokersAvailable",),
+    ("aiokafka", "SASL_AUTHENTICATION_FAILED"): ("KafkaConnectionError",),
+    ("sarama", "SASL_AUTHENTICATION_FAILED"): ("ErrOutOfBrokers",),
+    ("kafkajs", "SASL_AUTHENTICATION_FAILED"): ("KafkaJSSASLAuthenticationError",),
+    **{
+        (f"Java {one}", "UNKNOWN_AUTHORITY"): ("SslAuthenticationException", "INVALID_CONFIG")
+        for one in JAVA_RELEASES
+    },
+    ("confluent-kafka", "UNKNOWN_AUTHORITY"): ("_SSL",),
+    ("kafka-python 3", "UNKNOWN_AUTHORITY"): ("KafkaTimeoutError",),
+    ("kafka-python 2", "UNKNOWN_AUTHORITY"): ("SSLCertVerificationError",),
+    ("aiokafka", "UNKNOWN_AUTHORITY"): ("KafkaConnectionError",),
+    ("sarama", "UNKNOWN_AUTHORITY"): ("ErrOutOfBrokers",),
+    ("kafkajs", "UNKNOWN_AUTHORITY"): ("KafkaJSConnectionError",),
     # EndTxn 0 and 1 have no other error for it
     ("Java 2.1.1", "PRODUCER_FENCED"): ("INVALID_PRODUCER_EPOCH",),
     ("kafkajs", "PRODUCER_FENCED"): ("INVALID_PRODUCER_EPOCH",),

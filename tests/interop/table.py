@@ -15,7 +15,7 @@ from tests.interop.clients import CLIENTS, SARAMA, Client
 from tests.interop.known import OF_OURS
 
 GREEN, BEYOND, RED = "green", "beyond the client", "red"
-MATRIX_FILES = ("test_records", "test_groups", "test_transactions", "test_administration")
+MATRIX_FILES = ("test_records", "test_groups", "test_transactions", "test_administration", "test_security")
 LISTS = {
     "test_kafka_tools": "Apache Kafka's tools, release 3.9.1",
     "test_followers": "Answers of followers",

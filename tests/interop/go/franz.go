@@ -15,7 +15,7 @@ import (
 )
 
 type franz struct {
-	servers []string
+	cluster *Cluster
 	admin   *kadm.Client
 	members map[string]*franzMember
 }
@@ -35,12 +35,17 @@ func franzName(err error) any {
 	return nil
 }
 
-func franzCommands(servers []string) map[string]Command {
-	client, err := kgo.NewClient(kgo.SeedBrokers(servers...), kgo.MetadataMinAge(100*time.Millisecond))
-	if err != nil {
-		panic(err)
+func franzCommands(cluster *Cluster) map[string]Command {
+	driver := &franz{cluster, nil, map[string]*franzMember{}}
+	administer := func() {
+		client, err := driver.client()
+		if err != nil {
+			panic(err)
+		}
+		driver.admin = kadm.NewClient(client)
 	}
-	driver := &franz{servers, kadm.NewClient(client), map[string]*franzMember{}}
+	administer() // connects to nothing before it is asked
+	cluster.changed = append(cluster.changed, administer)
 	return map[string]Command{
 		"hello": func(context.Context, *Request) (any, error) {
 			return "franz-go, up to Kafka " + kversion.Stable().VersionGuess(), nil
@@ -60,7 +65,7 @@ func franzCommands(servers []string) map[string]Command {
 		"configs":           driver.configs,
 		"set_config":        driver.setConfig,
 		"delete_records":    driver.deleteRecords,
-		"cluster":           driver.cluster,
+		"cluster":           driver.described,
 		"groups":            driver.groups,
 		"describe_group":    driver.describeGroup,
 		"delete_group":      driver.deleteGroup,
@@ -70,7 +75,7 @@ func franzCommands(servers []string) map[string]Command {
 }
 
 func (driver *franz) client(options ...kgo.Opt) (*kgo.Client, error) {
-	base := []kgo.Opt{kgo.SeedBrokers(driver.servers...), kgo.MetadataMinAge(100 * time.Millisecond)}
+	base := append(driver.cluster.franz(), kgo.MetadataMinAge(100*time.Millisecond))
 	return kgo.NewClient(append(base, options...)...)
 }
 
@@ -392,7 +397,7 @@ func (driver *franz) deleteRecords(ctx context.Context, request *Request) (any, 
 	return found[request.Topic][request.Partition].LowWatermark, err
 }
 
-func (driver *franz) cluster(ctx context.Context, _ *Request) (any, error) {
+func (driver *franz) described(ctx context.Context, _ *Request) (any, error) {
 	found, err := driver.admin.BrokerMetadata(ctx)
 	return map[string]any{"id": found.Cluster, "controller": found.Controller, "brokers": found.Brokers.NodeIDs()}, err
 }

@@ -14,7 +14,7 @@ import (
 )
 
 type kafkaGo struct {
-	servers []string
+	cluster *Cluster
 	client  *kafka.Client
 	members map[string]*kafkaGoMember
 }
@@ -35,11 +35,16 @@ func kafkaGoName(err error) any {
 	return nil
 }
 
-func kafkaGoCommands(servers []string) map[string]Command {
-	// kafka-go takes what its metadata lacks for led by anybody; a topic of a moment ago is in them soon
-	transport := &kafka.Transport{MetadataTTL: 50 * time.Millisecond}
-	client := &kafka.Client{Addr: kafka.TCP(servers...), Timeout: timeout, Transport: transport}
-	driver := &kafkaGo{servers, client, map[string]*kafkaGoMember{}}
+func kafkaGoCommands(cluster *Cluster) map[string]Command {
+	driver := &kafkaGo{cluster, nil, map[string]*kafkaGoMember{}}
+	administer := func() {
+		transport := cluster.kafkaGo()
+		// kafka-go takes what its metadata lacks for led by anybody; a topic of a moment ago is in them soon
+		transport.MetadataTTL = 50 * time.Millisecond
+		driver.client = &kafka.Client{Addr: kafka.TCP(cluster.servers...), Timeout: timeout, Transport: transport}
+	}
+	administer() // connects to nothing before it is asked
+	cluster.changed = append(cluster.changed, administer)
 	return map[string]Command{
 		"hello":          func(context.Context, *Request) (any, error) { return "kafka-go", nil },
 		"produce":        driver.produce,
@@ -56,7 +61,7 @@ func kafkaGoCommands(servers []string) map[string]Command {
 		"topics":         driver.topics,
 		"configs":        driver.configs,
 		"set_config":     driver.setConfig,
-		"cluster":        driver.cluster,
+		"cluster":        driver.described,
 		"groups":         driver.groups,
 		"describe_group": driver.describeGroup,
 		"delete_group":   driver.deleteGroup,
@@ -79,7 +84,7 @@ func (driver *kafkaGo) produce(ctx context.Context, request *Request) (any, erro
 	var mutex sync.Mutex
 	done := make([][2]int64, len(request.Records))
 	writer := &kafka.Writer{
-		Addr: kafka.TCP(driver.servers...), Transport: &kafka.Transport{}, Topic: request.Topic, RequiredAcks: acks[request.Acks],
+		Addr: kafka.TCP(driver.cluster.servers...), Transport: driver.cluster.kafkaGo(), Topic: request.Topic, RequiredAcks: acks[request.Acks],
 		Compression: codecs[request.Codec], BatchTimeout: 5 * time.Millisecond, MaxAttempts: 20,
 		Completion: func(sent []kafka.Message, err error) {
 			mutex.Lock()
@@ -113,7 +118,8 @@ func (driver *kafkaGo) produce(ctx context.Context, request *Request) (any, erro
 
 func (driver *kafkaGo) read(ctx context.Context, request *Request) (any, error) {
 	config := kafka.ReaderConfig{
-		Brokers: driver.servers, Topic: request.Topic, Partition: int(request.Partition),
+		Brokers: driver.cluster.servers, Topic: request.Topic, Partition: int(request.Partition),
+		Dialer:  driver.cluster.kafkaGoDialer(""),
 		MaxWait: 500 * time.Millisecond, OffsetOutOfRangeError: request.Reset == "error", MaxBytes: 1 << 20,
 	}
 	if request.FetchBytes > 0 {
@@ -209,9 +215,9 @@ func (driver *kafkaGo) join(_ context.Context, request *Request) (any, error) {
 		return nil, Unsupported("kafka-go has no " + request.Assignor + " assignor")
 	}
 	session := time.Duration(request.SessionMs) * time.Millisecond
-	dialer := &kafka.Dialer{ClientID: request.Client, Timeout: 10 * time.Second, DualStack: true}
+	dialer := driver.cluster.kafkaGoDialer(request.Client)
 	consumer, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
-		ID: request.Group, Brokers: driver.servers, Topics: request.Topics, Dialer: dialer,
+		ID: request.Group, Brokers: driver.cluster.servers, Topics: request.Topics, Dialer: dialer,
 		GroupBalancers: []kafka.GroupBalancer{balancer}, SessionTimeout: session, HeartbeatInterval: session / 6,
 		RebalanceTimeout: session, JoinGroupBackoff: 200 * time.Millisecond, StartOffset: kafka.FirstOffset,
 		WatchPartitionChanges: true, PartitionWatchInterval: 500 * time.Millisecond,
@@ -232,18 +238,18 @@ func (driver *kafkaGo) join(_ context.Context, request *Request) (any, error) {
 				}
 				continue
 			}
-			member.begin(generation, driver.servers)
+			member.begin(generation, driver.cluster)
 		}
 	}()
 	return nil, nil
 }
 
-func (member *kafkaGoMember) begin(generation *kafka.Generation, servers []string) {
+func (member *kafkaGoMember) begin(generation *kafka.Generation, cluster *Cluster) {
 	owned := map[string][]int32{}
 	for topic, partitions := range generation.Assignments {
 		for _, each := range partitions {
 			owned[topic] = append(owned[topic], int32(each.ID))
-			generation.Start(func(ctx context.Context) { member.readPartition(ctx, servers, topic, each) })
+			generation.Start(func(ctx context.Context) { member.readPartition(ctx, cluster, topic, each) })
 		}
 	}
 	member.assigned(owned)
@@ -262,10 +268,11 @@ func (member *kafkaGoMember) begin(generation *kafka.Generation, servers []strin
 }
 
 func (member *kafkaGoMember) readPartition(
-	ctx context.Context, servers []string, topic string, assigned kafka.PartitionAssignment,
+	ctx context.Context, cluster *Cluster, topic string, assigned kafka.PartitionAssignment,
 ) {
 	reader := kafka.NewReader(kafka.ReaderConfig{
-		Brokers: servers, Topic: topic, Partition: assigned.ID, MaxWait: 500 * time.Millisecond,
+		Brokers: cluster.servers, Topic: topic, Partition: assigned.ID, MaxWait: 500 * time.Millisecond,
+		Dialer: cluster.kafkaGoDialer(""),
 	})
 	defer reader.Close()
 	if err := reader.SetOffset(assigned.Offset); err != nil {
@@ -441,7 +448,7 @@ func (driver *kafkaGo) setConfig(ctx context.Context, request *Request) (any, er
 	return nil, err
 }
 
-func (driver *kafkaGo) cluster(ctx context.Context, _ *Request) (any, error) {
+func (driver *kafkaGo) described(ctx context.Context, _ *Request) (any, error) {
 	found, err := driver.client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{}})
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,6 +69,8 @@ type Request struct {
 	Producer   string            `json:"producer"`
 	ID         string            `json:"transactional_id"`
 	Commit     bool              `json:"commit"`
+	Servers    string            `json:"servers"`
+	Security   *Security         `json:"security"`
 }
 
 // Sent is a record of a request.
@@ -208,18 +211,18 @@ type Command func(ctx context.Context, request *Request) (any, error)
 
 func main() {
 	arguments := os.Args[1:]
-	servers := strings.Split(arguments[len(arguments)-1], ",")
+	cluster := &Cluster{servers: strings.Split(arguments[len(arguments)-1], ",")}
 	var commands, transactions map[string]Command
 	var named func(error) any // an error's number or name in Kafka's table; nil for any other error
 	switch arguments[0] {
 	case "franz":
-		commands, named = franzCommands(servers), franzName
-		transactions = franzTransactions(servers)
+		commands, named = franzCommands(cluster), franzName
+		transactions = franzTransactions(cluster)
 	case "sarama":
-		commands, named = saramaCommands(arguments[1], servers), saramaName
-		transactions = saramaTransactions(arguments[1], servers)
+		commands, named = saramaCommands(arguments[1], cluster), saramaName
+		transactions = saramaTransactions(arguments[1], cluster)
 	case "kafka-go":
-		commands, named = kafkaGoCommands(servers), kafkaGoName
+		commands, named = kafkaGoCommands(cluster), kafkaGoName
 		transactions = map[string]Command{"txn_init": func(context.Context, *Request) (any, error) {
 			return nil, Unsupported("kafka-go has no transactions")
 		}}
@@ -228,6 +231,7 @@ func main() {
 		os.Exit(2)
 	}
 	maps.Copy(commands, transactions)
+	commands["connect"] = cluster.connect
 	requests := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {
 		line, err := requests.ReadBytes('\n')
@@ -253,6 +257,7 @@ func carryOut(line []byte, commands map[string]Command, named func(error) any) m
 	result, err := command(ctx, request)
 	var reason Unsupported
 	var own Refused
+	var stranger *tls.CertificateVerificationError
 	switch {
 	case err == nil:
 		return map[string]any{"ok": result}
@@ -264,6 +269,9 @@ func carryOut(line []byte, commands map[string]Command, named func(error) any) m
 	fmt.Fprintf(os.Stderr, "%s: %v\n", request.Do, err)
 	if name := named(err); name != nil {
 		return map[string]any{"error": name, "message": err.Error()}
+	}
+	if errors.As(err, &stranger) {
+		return map[string]any{"error": "UNKNOWN_AUTHORITY", "message": err.Error()}
 	}
 	return map[string]any{"broken": fmt.Sprintf("%T: %v", err, err)}
 }

@@ -13,7 +13,7 @@ import (
 
 type saramaDriver struct {
 	version sarama.KafkaVersion
-	servers []string
+	cluster *Cluster
 	members map[string]*saramaMember
 }
 
@@ -26,15 +26,18 @@ func saramaName(err error) any {
 	if errors.As(err, &sent) && len(sent) > 0 {
 		return saramaName(sent[0].Err)
 	}
+	if errors.Is(err, sarama.ErrOutOfBrokers) {
+		return "ErrOutOfBrokers"
+	}
 	return nil
 }
 
-func saramaCommands(version string, servers []string) map[string]Command {
+func saramaCommands(version string, cluster *Cluster) map[string]Command {
 	parsed, err := sarama.ParseKafkaVersion(version)
 	if err != nil {
 		panic(err)
 	}
-	driver := &saramaDriver{parsed, servers, map[string]*saramaMember{}}
+	driver := &saramaDriver{parsed, cluster, map[string]*saramaMember{}}
 	return map[string]Command{
 		"hello":             func(context.Context, *Request) (any, error) { return "sarama as " + version, nil },
 		"produce":           driver.produce,
@@ -52,7 +55,7 @@ func saramaCommands(version string, servers []string) map[string]Command {
 		"configs":           driver.configs,
 		"set_config":        driver.setConfig,
 		"delete_records":    driver.deleteRecords,
-		"cluster":           driver.cluster,
+		"cluster":           driver.described,
 		"groups":            driver.groups,
 		"describe_group":    driver.describeGroup,
 		"delete_group":      driver.deleteGroup,
@@ -68,6 +71,7 @@ func (driver *saramaDriver) config() *sarama.Config {
 	config.Metadata.Retry.Max = 20
 	config.Consumer.MaxWaitTime = 500 * time.Millisecond
 	config.Consumer.Return.Errors = true
+	driver.cluster.sarama(config)
 	return config
 }
 
@@ -108,7 +112,7 @@ func (driver *saramaDriver) produce(_ context.Context, request *Request) (any, e
 		config.Producer.Idempotent = true
 		config.Net.MaxOpenRequests = 1
 	}
-	producer, err := sarama.NewAsyncProducer(driver.servers, config)
+	producer, err := sarama.NewAsyncProducer(driver.cluster.servers, config)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +166,7 @@ func (driver *saramaDriver) read(_ context.Context, request *Request) (any, erro
 		config.Consumer.Fetch.Default = request.FetchBytes
 		config.Consumer.Fetch.Max = 0
 	}
-	client, err := sarama.NewClient(driver.servers, config)
+	client, err := sarama.NewClient(driver.cluster.servers, config)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +213,7 @@ func (driver *saramaDriver) read(_ context.Context, request *Request) (any, erro
 }
 
 func (driver *saramaDriver) offsets(_ context.Context, request *Request) (any, error) {
-	client, err := sarama.NewClient(driver.servers, driver.config())
+	client, err := sarama.NewClient(driver.cluster.servers, driver.config())
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +271,7 @@ func (driver *saramaDriver) join(_ context.Context, request *Request) (any, erro
 		}
 		config.Consumer.Group.InstanceId = *request.Instance
 	}
-	client, err := sarama.NewClient(driver.servers, config)
+	client, err := sarama.NewClient(driver.cluster.servers, config)
 	if err != nil {
 		return nil, err
 	}
@@ -441,7 +445,7 @@ func (driver *saramaDriver) admin(ask func(sarama.ClusterAdmin) (any, error)) (a
 	if err := driver.needs(sarama.V0_10_2_0, "admin client"); err != nil {
 		return nil, err
 	}
-	admin, err := sarama.NewClusterAdmin(driver.servers, driver.config())
+	admin, err := sarama.NewClusterAdmin(driver.cluster.servers, driver.config())
 	if err != nil {
 		return nil, err
 	}
@@ -475,7 +479,7 @@ func (driver *saramaDriver) addPartitions(_ context.Context, request *Request) (
 }
 
 func (driver *saramaDriver) topics(context.Context, *Request) (any, error) {
-	client, err := sarama.NewClient(driver.servers, driver.config())
+	client, err := sarama.NewClient(driver.cluster.servers, driver.config())
 	if err != nil {
 		return nil, err
 	}
@@ -534,7 +538,7 @@ func (driver *saramaDriver) deleteRecords(_ context.Context, request *Request) (
 	})
 }
 
-func (driver *saramaDriver) cluster(context.Context, *Request) (any, error) {
+func (driver *saramaDriver) described(context.Context, *Request) (any, error) {
 	return driver.admin(func(admin sarama.ClusterAdmin) (any, error) {
 		brokers, controller, err := admin.DescribeCluster()
 		ids := []int32{}

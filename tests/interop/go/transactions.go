@@ -9,12 +9,12 @@ import (
 )
 
 type franzProducers struct {
-	servers []string
+	cluster *Cluster
 	clients map[string]*kgo.Client
 }
 
-func franzTransactions(servers []string) map[string]Command {
-	driver := &franzProducers{servers, map[string]*kgo.Client{}}
+func franzTransactions(cluster *Cluster) map[string]Command {
+	driver := &franzProducers{cluster, map[string]*kgo.Client{}}
 	return map[string]Command{
 		"txn_init": driver.init,
 		"txn_begin": func(_ context.Context, request *Request) (any, error) {
@@ -34,13 +34,13 @@ func franzTransactions(servers []string) map[string]Command {
 }
 
 func (driver *franzProducers) init(ctx context.Context, request *Request) (any, error) {
-	client, err := kgo.NewClient(
-		kgo.SeedBrokers(driver.servers...),
+	client, err := kgo.NewClient(append(
+		driver.cluster.franz(),
 		kgo.MetadataMinAge(100*time.Millisecond),
 		kgo.TransactionalID(request.ID),
 		kgo.TransactionTimeout(time.Duration(request.TimeoutMs)*time.Millisecond),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
-	)
+	)...)
 	if err != nil {
 		return nil, err
 	}
@@ -75,13 +75,13 @@ type saramaProducers struct {
 	producers map[string]sarama.SyncProducer
 }
 
-func saramaTransactions(version string, servers []string) map[string]Command {
+func saramaTransactions(version string, cluster *Cluster) map[string]Command {
 	parsed, err := sarama.ParseKafkaVersion(version)
 	if err != nil {
 		panic(err)
 	}
 	driver := &saramaProducers{
-		&saramaDriver{parsed, servers, map[string]*saramaMember{}}, map[string]sarama.SyncProducer{},
+		&saramaDriver{parsed, cluster, map[string]*saramaMember{}}, map[string]sarama.SyncProducer{},
 	}
 	return map[string]Command{
 		"txn_init": driver.init,
@@ -112,8 +112,11 @@ func (driver *saramaProducers) init(_ context.Context, request *Request) (any, e
 	config.Producer.Transaction.ID = request.ID
 	config.Producer.Transaction.Timeout = time.Duration(request.TimeoutMs) * time.Millisecond
 	config.Producer.Transaction.Retry.Max = 200
+	if driver.cluster.security != nil {
+		config.Producer.Transaction.Retry.Max = 5 // it tries what it may not do again and again
+	}
 	config.Net.MaxOpenRequests = 1
-	producer, err := sarama.NewSyncProducer(driver.servers, config)
+	producer, err := sarama.NewSyncProducer(driver.cluster.servers, config)
 	if err != nil {
 		return nil, err
 	}

@@ -27,16 +27,16 @@ import org.apache.kafka.common.config.ConfigResource;
 
 /** What an admin client asks. */
 final class Administration {
-    private final AdminClient admin;
+    private final Cluster cluster;
 
-    Administration(String servers) {
-        admin = AdminClient.create(Records.settings(servers));
+    Administration(Cluster cluster) {
+        this.cluster = cluster;
     }
 
     void register(Map<String, Driver.Command> commands) {
         commands.put("create_topic", this::createTopic);
-        commands.put("delete_topic", request -> get(admin.deleteTopics(list(topic(request))).all()));
-        commands.put("add_partitions", request -> get(admin.createPartitions(
+        commands.put("delete_topic", request -> get(cluster.admin().deleteTopics(list(topic(request))).all()));
+        commands.put("add_partitions", request -> get(cluster.admin().createPartitions(
                 Collections.singletonMap(topic(request), NewPartitions.increaseTo(request.get("total").asInt()))).all()));
         commands.put("topics", request -> topics());
         commands.put("configs", this::configs);
@@ -44,17 +44,17 @@ final class Administration {
         commands.put("delete_records", request -> {
             TopicPartition part = new TopicPartition(topic(request), request.get("partition").asInt());
             RecordsToDelete before = RecordsToDelete.beforeOffset(request.get("offset").asLong());
-            return get(admin.deleteRecords(Collections.singletonMap(part, before)).lowWatermarks().get(part))
+            return get(cluster.admin().deleteRecords(Collections.singletonMap(part, before)).lowWatermarks().get(part))
                     .lowWatermark();
         });
-        commands.put("cluster", request -> cluster());
+        commands.put("cluster", request -> described());
         commands.put("groups", request -> {
             TreeSet<String> names = new TreeSet<>();
-            get(admin.listConsumerGroups().all()).forEach(group -> names.add(group.groupId()));
+            get(cluster.admin().listConsumerGroups().all()).forEach(group -> names.add(group.groupId()));
             return names;
         });
         commands.put("describe_group", this::describeGroup);
-        commands.put("delete_group", request -> get(admin.deleteConsumerGroups(list(group(request))).all()));
+        commands.put("delete_group", request -> get(cluster.admin().deleteConsumerGroups(list(group(request))).all()));
         commands.put("group_offsets", this::groupOffsets);
         commands.put("set_group_offsets", this::setGroupOffsets);
         commands.put("fence_producers", this::fenceProducers);
@@ -83,14 +83,14 @@ final class Administration {
         }
         NewTopic wanted = new NewTopic(topic(request), request.get("partitions").asInt(),
                 (short) Driver.intOf(request, "replicas", 3)).configs(configs);
-        return get(admin.createTopics(list(wanted)).all());
+        return get(cluster.admin().createTopics(list(wanted)).all());
     }
 
     private Object topics() throws Exception {
-        Collection<String> names = get(admin.listTopics().names());
+        Collection<String> names = get(cluster.admin().listTopics().names());
         Map<String, Integer> found = new TreeMap<>();
         // values(), which release 4 has as topicNameValues(), is asked for by reflection: so are both
-        Object answer = admin.describeTopics(names);
+        Object answer = cluster.admin().describeTopics(names);
         Method values = method(answer, "topicNameValues", "values");
         for (Map.Entry<?, ?> entry : ((Map<?, ?>) values.invoke(answer)).entrySet()) {
             KafkaFuture<?> future = (KafkaFuture<?>) entry.getValue();
@@ -114,7 +114,7 @@ final class Administration {
     private Object configs(JsonNode request) throws Exception {
         ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic(request));
         Map<String, String> found = new TreeMap<>();
-        get(admin.describeConfigs(list(resource)).all()).get(resource).entries()
+        get(cluster.admin().describeConfigs(list(resource)).all()).get(resource).entries()
                 .forEach(entry -> found.put(entry.name(), entry.value()));
         return found;
     }
@@ -130,16 +130,16 @@ final class Administration {
             Object set = operation.getConstructor(ConfigEntry.class, kind)
                     .newInstance(entry, kind.getField("SET").get(null));
             answer = AdminClient.class.getMethod("incrementalAlterConfigs", Map.class)
-                    .invoke(admin, Collections.singletonMap(resource, list(set)));
+                    .invoke(cluster.admin(), Collections.singletonMap(resource, list(set)));
         } catch (ClassNotFoundException older) {
             answer = AdminClient.class.getMethod("alterConfigs", Map.class)
-                    .invoke(admin, Collections.singletonMap(resource, new Config(list(entry))));
+                    .invoke(cluster.admin(), Collections.singletonMap(resource, new Config(list(entry))));
         }
         return get((KafkaFuture<?>) answer.getClass().getMethod("all").invoke(answer));
     }
 
-    private Object cluster() throws Exception {
-        DescribeClusterResult found = admin.describeCluster();
+    private Object described() throws Exception {
+        DescribeClusterResult found = cluster.admin().describeCluster();
         TreeSet<Integer> brokers = new TreeSet<>();
         get(found.nodes()).forEach(node -> brokers.add(node.id()));
         Map<String, Object> answer = new LinkedHashMap<>();
@@ -151,7 +151,7 @@ final class Administration {
 
     private Object describeGroup(JsonNode request) throws Exception {
         ConsumerGroupDescription found =
-                get(admin.describeConsumerGroups(list(group(request))).all()).get(group(request));
+                get(cluster.admin().describeConsumerGroups(list(group(request))).all()).get(group(request));
         List<Object> members = new ArrayList<>();
         for (MemberDescription member : found.members()) {
             Map<String, Object> shown = new LinkedHashMap<>();
@@ -179,7 +179,7 @@ final class Administration {
 
     private Object groupOffsets(JsonNode request) throws Exception {
         List<List<Object>> found = new ArrayList<>();
-        get(admin.listConsumerGroupOffsets(group(request)).partitionsToOffsetAndMetadata()).forEach(
+        get(cluster.admin().listConsumerGroupOffsets(group(request)).partitionsToOffsetAndMetadata()).forEach(
                 (part, value) -> found.add(Arrays.asList(part.topic(), part.partition(), value.offset())));
         found.sort((a, b) -> a.toString().compareTo(b.toString()));
         return found;
@@ -197,7 +197,7 @@ final class Administration {
         } catch (NoSuchMethodException older) {
             throw new Driver.Unsupported("this release's admin client cannot set a group's offsets");
         }
-        Object answer = alter.invoke(admin, group(request), wanted);
+        Object answer = alter.invoke(cluster.admin(), group(request), wanted);
         return get((KafkaFuture<?>) answer.getClass().getMethod("all").invoke(answer));
     }
 
@@ -211,7 +211,7 @@ final class Administration {
         } catch (NoSuchMethodException older) {
             throw new Driver.Unsupported("this release's admin client cannot fence producers");
         }
-        Object answer = fence.invoke(admin, wanted);
+        Object answer = fence.invoke(cluster.admin(), wanted);
         Method producerId = answer.getClass().getMethod("producerId", String.class);
         Method epochId = answer.getClass().getMethod("epochId", String.class);
         Map<String, Object> fenced = new TreeMap<>();

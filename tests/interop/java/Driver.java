@@ -32,11 +32,13 @@ public final class Driver {
     public static void main(String[] arguments) throws Exception {
         PrintStream answers = new PrintStream(System.out, true, "UTF-8");
         Map<String, Command> commands = new LinkedHashMap<>();
-        new Records(arguments[0]).register(commands);
-        Groups groups = new Groups(arguments[0]);
+        Cluster cluster = new Cluster(arguments[0]);
+        commands.put("connect", cluster::connect);
+        new Records(cluster).register(commands);
+        Groups groups = new Groups(cluster);
         groups.register(commands);
-        new Transactions(arguments[0], groups).register(commands);
-        new Administration(arguments[0]).register(commands);
+        new Transactions(cluster, groups).register(commands);
+        new Administration(cluster).register(commands);
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = requests.readLine(); line != null; line = requests.readLine()) {
             JsonNode request = JSON.readTree(line);

@@ -31,11 +31,11 @@ final class Groups {
         ASSIGNORS.put("cooperative-sticky", "org.apache.kafka.clients.consumer.CooperativeStickyAssignor");
     }
 
-    private final String servers;
+    private final Cluster cluster;
     private final Map<String, Member> members = new HashMap<>();
 
-    Groups(String servers) {
-        this.servers = servers;
+    Groups(Cluster cluster) {
+        this.cluster = cluster;
     }
 
     void register(Map<String, Driver.Command> commands) {
@@ -81,7 +81,7 @@ final class Groups {
             throw new Driver.Unsupported("the Java client " + version + " has no static members");
         }
         int session = Driver.intOf(request, "session_ms", 6000);
-        Properties settings = Records.consumerSettings(servers);
+        Properties settings = Records.consumerSettings(cluster);
         settings.put("group.id", request.get("group").asText());
         settings.put("client.id", Driver.textOf(request, "client", "interop"));
         settings.put("auto.offset.reset", "earliest");

@@ -24,10 +24,10 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 /** Producers, and consumers outside groups. Each command has a client of its own. */
 final class Records {
     static final int SHOWN_BYTES = 1000;
-    private final String servers;
+    private final Cluster cluster;
 
-    Records(String servers) {
-        this.servers = servers;
+    Records(Cluster cluster) {
+        this.cluster = cluster;
     }
 
     void register(Map<String, Driver.Command> commands) {
@@ -37,17 +37,8 @@ final class Records {
         commands.put("offsets", this::offsets);
     }
 
-    static Properties settings(String servers) {
-        Properties settings = new Properties();
-        settings.put("bootstrap.servers", servers);
-        settings.put("retry.backoff.ms", "50");
-        settings.put("reconnect.backoff.ms", "20");
-        settings.put("reconnect.backoff.max.ms", "200");
-        return settings;
-    }
-
-    static Properties consumerSettings(String servers) {
-        Properties settings = settings(servers);
+    static Properties consumerSettings(Cluster cluster) {
+        Properties settings = cluster.settings();
         settings.put("key.deserializer", ByteArrayDeserializer.class.getName());
         settings.put("value.deserializer", ByteArrayDeserializer.class.getName());
         settings.put("enable.auto.commit", "false");
@@ -55,7 +46,7 @@ final class Records {
     }
 
     private Object produce(JsonNode request) throws Exception {
-        Properties settings = settings(servers);
+        Properties settings = cluster.settings();
         settings.put("key.serializer", ByteArraySerializer.class.getName());
         settings.put("value.serializer", ByteArraySerializer.class.getName());
         settings.put("acks", Driver.textOf(request, "acks", "all"));
@@ -101,7 +92,7 @@ final class Records {
     }
 
     private Object read(JsonNode request) {
-        Properties settings = consumerSettings(servers);
+        Properties settings = consumerSettings(cluster);
         String reset = Driver.textOf(request, "reset", "error");
         settings.put("auto.offset.reset", reset.equals("error") ? "none" : reset);
         boolean committed = request.has("committed") && request.get("committed").asBoolean();
@@ -161,7 +152,7 @@ final class Records {
     private Object offsets(JsonNode request) {
         TopicPartition part = new TopicPartition(request.get("topic").asText(), request.get("partition").asInt());
         Map<String, Object> answer = new LinkedHashMap<>();
-        try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(consumerSettings(servers))) {
+        try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(consumerSettings(cluster))) {
             List<Object> times = new ArrayList<>();
             for (JsonNode time : request.get("times")) {
                 OffsetAndTimestamp found =

@@ -16,12 +16,12 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /** Transactional producers, which live until they are closed. */
 final class Transactions {
-    private final String servers;
+    private final Cluster cluster;
     private final Groups groups;
     private final Map<String, KafkaProducer<byte[], byte[]>> producers = new HashMap<>();
 
-    Transactions(String servers, Groups groups) {
-        this.servers = servers;
+    Transactions(Cluster cluster, Groups groups) {
+        this.cluster = cluster;
         this.groups = groups;
     }
 
@@ -45,7 +45,7 @@ final class Transactions {
     }
 
     private Object init(JsonNode request) {
-        Properties settings = Records.settings(servers);
+        Properties settings = cluster.settings();
         settings.put("key.serializer", ByteArraySerializer.class.getName());
         settings.put("value.serializer", ByteArraySerializer.class.getName());
         settings.put("transactional.id", request.get("transactional_id").asText());

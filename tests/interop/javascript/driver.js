@@ -4,6 +4,7 @@
  */
 'use strict'
 
+const fs = require('node:fs')
 const readline = require('node:readline')
 const kafkajs = require('kafkajs')
 const lz4 = require('lz4js')
@@ -25,16 +26,35 @@ CompressionCodecs[CompressionTypes.ZSTD] = () => ({
   decompress: async buffer => Buffer.from((await zstd).decompress(buffer)),
 })
 
-const kafka = new Kafka({
+const options = {
   clientId: 'interop',
   brokers: process.argv[2].split(','),
   retry: { initialRetryTime: 50, maxRetryTime: 1000, retries: 10 },
   logLevel: kafkajs.logLevel.WARN,
   logCreator: () => ({ namespace, label, log }) => console.error(label, namespace, log.message, log.error || ''),
-})
-const admin = kafka.admin()
-const connected = admin.connect()
+}
+let kafka = new Kafka(options)
+let admin = kafka.admin()
+let connected = null
 const members = new Map()
+
+function connect({ servers, security }) {
+  const { protocol, mechanism, user: username, password, ca, certificate } = security
+  const pem = certificate ? fs.readFileSync(certificate) : undefined
+  const store = pem ? { key: pem, cert: pem } : {}
+  options.brokers = servers.split(',')
+  options.ssl = { ca: fs.readFileSync(ca), ...store }
+  options.sasl = protocol === 'SASL_SSL' ? { mechanism: mechanism.toLowerCase(), username, password } : undefined
+  kafka = new Kafka(options)
+  admin = kafka.admin()
+  connected = null
+}
+
+/** The admin client, connected when it is first needed. */
+async function administer() {
+  if (connected === null) connected = admin.connect()
+  return connected
+}
 let readers = 0
 
 const textOf = bytes => (bytes === null || bytes === undefined ? null : bytes.toString())
@@ -113,7 +133,7 @@ async function startOf(topic, partition, start) {
 }
 
 async function read({ topic, partition, start, count, timeout_ms: timeout = 10000, fetch_bytes: bytes, reset, committed = false }) {
-  await connected
+  await administer()
   const offset = await startOf(topic, partition, start)
   const consumer = kafka.consumer({
     groupId: `reader-${process.pid}-${readers++}`,
@@ -150,7 +170,7 @@ async function read({ topic, partition, start, count, timeout_ms: timeout = 1000
 }
 
 async function offsets({ topic, partition, times = [] }) {
-  await connected
+  await administer()
   const found = []
   for (const time of times) found.push(await startOf(topic, partition, { time }))
   return {
@@ -213,7 +233,7 @@ async function join({ member, group, topics, pattern, assignor, instance, sessio
   if (assignor && assignor !== 'roundrobin') throw new Unsupported(`kafkajs has no ${assignor} assignor`)
   if (instance) throw new Unsupported('kafkajs has no static members')
   const one = { records: [], errors: [], rebalances: 0, assignment: [], group }
-  const origin = client ? new Kafka({ ...kafkaOptions(), clientId: client }) : kafka
+  const origin = client ? new Kafka({ ...options, logLevel: kafkajs.logLevel.NOTHING, clientId: client }) : kafka
   one.consumer = origin.consumer({
     groupId: group,
     sessionTimeout: session,
@@ -252,14 +272,6 @@ async function join({ member, group, topics, pattern, assignor, instance, sessio
   return null
 }
 
-function kafkaOptions() {
-  return {
-    brokers: process.argv[2].split(','),
-    retry: { initialRetryTime: 50, maxRetryTime: 1000, retries: 10 },
-    logLevel: kafkajs.logLevel.NOTHING,
-  }
-}
-
 function state({ member }) {
   const { records, errors, rebalances, assignment } = members.get(member)
   return { records, errors, rebalances, assignment }
@@ -284,7 +296,7 @@ async function commit({ member, offsets: wanted }) {
 }
 
 async function committed({ member, partitions }) {
-  await connected
+  await administer()
   const topics = [...new Set(partitions.map(([topic]) => topic))]
   const found = await admin.fetchOffsets({ groupId: members.get(member).group, topics })
   return partitions.map(([topic, partition]) => {
@@ -379,6 +391,7 @@ async function setGroupOffsets({ group, offsets: wanted }) {
 
 const commands = {
   hello: () => `kafkajs ${require('kafkajs/package.json').version}`,
+  connect,
   produce,
   read,
   offsets,
@@ -417,8 +430,8 @@ function nameOf(error) {
 async function answer(line) {
   const { do: name, ...request } = JSON.parse(line)
   try {
-    await connected
     if (!(name in commands)) return { broken: `no such command: ${name}` }
+    if (name !== 'connect') await administer()
     const result = await commands[name](request)
     return { ok: result === undefined ? null : result }
   } catch (error) {

@@ -1,6 +1,7 @@
 """Driver of aiokafka: an event loop in a thread of its own, which commands reach from outside."""
 
 import asyncio
+import ssl
 import sys
 import threading
 import time
@@ -37,6 +38,21 @@ REQUEST_MS = 10_000
 
 def refused(error):
     return error_of(error, KafkaError)
+
+
+def secured(security):
+    """aiokafka's names for a driver's ``security``."""
+    context = ssl.create_default_context(cafile=security["ca"])
+    if "certificate" in security:
+        context.load_cert_chain(security["certificate"])
+    given = {
+        "security_protocol": security["protocol"],
+        "ssl_context": context,
+        "sasl_mechanism": security.get("mechanism"),
+        "sasl_plain_username": security.get("user"),
+        "sasl_plain_password": security.get("password"),
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def check(answer):
@@ -100,6 +116,10 @@ class Driver:
         self._members, self._producers, self._the_admin = {}, {}, None
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
+
+    def connect(self, servers, security):
+        self._base = {"bootstrap_servers": servers, "retry_backoff_ms": 50, **secured(security)}
+        self._the_admin = None
 
     def _await(self, coroutine):
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(TIMEOUT_S)
@@ -307,7 +327,7 @@ class Driver:
         if self._the_admin is None:
 
             async def start():
-                admin = AIOKafkaAdminClient(bootstrap_servers=self._base["bootstrap_servers"])
+                admin = AIOKafkaAdminClient(**self._base)
                 await admin.start()
                 return admin
 

@@ -19,6 +19,24 @@ TIMEOUT_S = 20.0
 QUIET = {"log_level": 0, "retry.backoff.ms": 50, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200}
 
 
+NOT_LET_IN = ("_AUTHENTICATION", "_SSL")
+"""What librdkafka calls refused logins and certificates. It tells of them by a callback, and tries again."""
+
+
+def secured(security):
+    """librdkafka's names for a driver's ``security``."""
+    given = {
+        "security.protocol": security["protocol"].lower(),
+        "ssl.ca.location": security["ca"],
+        "ssl.certificate.location": security.get("certificate"),
+        "ssl.key.location": security.get("certificate"),
+        "sasl.mechanism": security.get("mechanism"),
+        "sasl.username": security.get("user"),
+        "sasl.password": security.get("password"),
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def code_of(error):
     return error.code() if error.code() > 0 else error.name()
 
@@ -81,9 +99,21 @@ class GroupMember(Member):
 class Driver:
     def __init__(self, servers):
         self._base = {"bootstrap.servers": servers, **QUIET}
-        self._admin = AdminClient(dict(self._base))
+        self._the_admin = None
+        self._errors = []
         self._members = {}
         self._producers = {}
+
+    def connect(self, servers, security):
+        self._base = {"bootstrap.servers": servers, **QUIET, **secured(security)}
+        self._the_admin = None
+
+    @property
+    def _admin(self):
+        if self._the_admin is None:
+            self._errors = errors = []
+            self._the_admin = AdminClient({**self._base, "error_cb": errors.append})
+        return self._the_admin
 
     def hello(self):
         return f"librdkafka {confluent_kafka.libversion()[0]}"
@@ -275,10 +305,20 @@ class Driver:
         self._admin.create_partitions([NewPartitions(topic, total)])[topic].result(TIMEOUT_S)
 
     def topics(self):
-        return {
-            name: len(found.partitions)
-            for name, found in self._admin.list_topics(timeout=TIMEOUT_S).topics.items()
-        }
+        return {name: len(found.partitions) for name, found in self._listed().items()}
+
+    def _listed(self):
+        deadline = time.monotonic() + TIMEOUT_S
+        while True:
+            try:
+                return self._admin.list_topics(timeout=2.0).topics
+            except KafkaException:
+                self._admin.poll(0)
+                for error in self._errors:
+                    if error.name() in NOT_LET_IN:
+                        raise RefusedError(error.name(), error.str()) from None
+                if time.monotonic() > deadline:
+                    raise
 
     def configs(self, topic):
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic)

@@ -1,5 +1,6 @@
 """Driver of kafka-python, releases 2.0 and 3.0."""
 
+import ssl
 import sys
 import time
 
@@ -37,7 +38,23 @@ TIMEOUT_S = 20
 
 
 def refused(error):
+    if isinstance(error, ssl.SSLError):
+        return type(error).__name__
     return error_of(error, KafkaError)
+
+
+def secured(security):
+    """kafka-python's names for a driver's ``security``."""
+    given = {
+        "security_protocol": security["protocol"],
+        "ssl_cafile": security["ca"],
+        "ssl_certfile": security.get("certificate"),
+        "ssl_keyfile": security.get("certificate"),
+        "sasl_mechanism": security.get("mechanism"),
+        "sasl_plain_username": security.get("user"),
+        "sasl_plain_password": security.get("password"),
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def check(code, message=""):
@@ -117,6 +134,15 @@ class Driver:
     def __init__(self, servers):
         self._base = {"bootstrap_servers": servers.split(","), "retry_backoff_ms": 50}
         self._members, self._producers = {}, {}
+        self._the_admin = None
+
+    def connect(self, servers, security):
+        self._base = {
+            "bootstrap_servers": servers.split(","),
+            "retry_backoff_ms": 50,
+            **({"bootstrap_timeout_ms": 5_000} if IS_3 else {}),  # a refused login is tried again so long
+            **secured(security),
+        }
         self._the_admin = None
 
     @property
