@@ -18,11 +18,13 @@ GREEN, BEYOND, RED = "green", "beyond the client", "red"
 MATRIX_FILES = ("test_records", "test_groups", "test_transactions", "test_administration", "test_security")
 LISTS = {
     "test_kafka_tools": "Apache Kafka's tools, release 3.9.1",
+    "test_security_tools": "Apache Kafka's tools and kcat on a secured cluster",
     "test_followers": "Answers of followers",
     "test_order_of_plain_producers": "Order while a leader hands over, its requests waiting",
     "test_kcat": "kcat",
     "test_programs": "Programs that other people run",
     "test_spark_connector": "Spark's Kafka connector, release 4.2.0",
+    "test_security_of_spark": "Spark's Kafka connector on a secured cluster",
     "test_franz_go_suite": "franz-go's own integration tests",
 }
 NOTES = {

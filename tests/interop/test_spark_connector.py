@@ -14,27 +14,29 @@ pytestmark = [pytest.mark.clients, pytest.mark.integration, pytest.mark.timeout(
 CACHE = JARS.parent
 
 
-@pytest.fixture
-def spark_job(target, make_topic, tmp_path):
-    """Runs a case of spark/connector.py with two topics of its own."""
+def run_job(case, servers, topics, folder, options=None):
+    """Runs a case of spark/connector.py to its end; what it found."""
     python, jars = CACHE / "venv/bin/python", sorted((CACHE / "connector").glob("*.jar"))
     if not (python.exists() and jars):
         pytest.skip("Spark's Kafka connector is not here: scripts/clients-setup fetches it")
+    line = [str(python), str(HERE / "spark/connector.py"), case, servers, *topics, str(folder)]
+    environment = {
+        **os.environ,
+        "SPARKLOG_CONNECTOR_JARS": os.pathsep.join(map(str, jars)),
+        "SPARKLOG_CONNECTOR_OPTIONS": json.dumps(options or {}),
+    }
+    done = subprocess.run(line, capture_output=True, text=True, timeout=240, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture
+def spark_job(target, make_topic, tmp_path):
+    """Runs a case with two topics of its own."""
     topics = [make_topic(2), make_topic(2)]
 
     def run(case):
-        line = [
-            str(python),
-            str(HERE / "spark/connector.py"),
-            case,
-            target.bootstrap_servers,
-            *topics,
-            str(tmp_path),
-        ]
-        environment = {**os.environ, "SPARKLOG_CONNECTOR_JARS": os.pathsep.join(map(str, jars))}
-        done = subprocess.run(line, capture_output=True, text=True, timeout=240, env=environment)
-        assert done.returncode == 0, done.stderr[-3000:]
-        return json.loads(done.stdout.splitlines()[-1])
+        return run_job(case, target.bootstrap_servers, topics, tmp_path)
 
     run.topics = topics
     return run

@@ -23,7 +23,7 @@ from sparklog.core.security.acl import AclOperation, ResourceType
 from sparklog.core.security.rules import Pattern, PatternType, Rule
 from sparklog.model.ids import TopicPartition
 from sparklog.model.quota_entity import USER, QuotaEntity
-from sparklog.model.settings.jaas import PLAIN_MODULE
+from sparklog.model.settings.jaas import PLAIN_MODULE, SCRAM_MODULE
 from sparklog.testing import InProcessCluster
 from tests.certificates import Authority
 
@@ -48,6 +48,20 @@ QUOTA_WINDOW_S: Final = 1
 ITERATIONS: Final = 4_096
 
 Security = dict[str, str]
+
+
+def java_properties(security: Security) -> dict[str, str]:
+    """What Java's clients take for the ``security`` of a user who logs in by SCRAM."""
+    return {
+        "security.protocol": security["protocol"],
+        "ssl.truststore.location": security["trust_store"],
+        "ssl.truststore.type": "PKCS12",
+        "ssl.truststore.password": security["store_password"],
+        "sasl.mechanism": security["mechanism"],
+        "sasl.jaas.config": (
+            f'{SCRAM_MODULE} required username="{security["user"]}" password="{security["password"]}";'
+        ),
+    }
 
 
 class SecuredCluster:

@@ -2,7 +2,8 @@
 
     connector.py CASE BOOTSTRAP_SERVERS TOPIC OTHER_TOPIC FOLDER
 
-Prints one JSON object: what the case found. FOLDER is for checkpoints.
+Prints one JSON object: what the case found. FOLDER is for checkpoints. SPARKLOG_CONNECTOR_OPTIONS may have
+options of all reads and writes, as JSON.
 """
 
 import json
@@ -16,6 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, concat, lit
 
 BOUNDED_S = 60
+OPTIONS = json.loads(os.environ.get("SPARKLOG_CONNECTOR_OPTIONS", "{}"))
 
 
 def session():
@@ -48,15 +50,23 @@ class Job:
         return sorted([row.key, row.value] for row in rows)
 
     def _read(self, topic, **options):
-        reader = self.spark.read.format("kafka").option("kafka.bootstrap.servers", self.servers)
+        reader = (
+            self.spark.read.format("kafka").options(**OPTIONS).option("kafka.bootstrap.servers", self.servers)
+        )
         return reader.options(**options).option("subscribe", topic).load()
 
     def _stream(self, **options):
-        reader = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.servers)
+        reader = (
+            self.spark.readStream.format("kafka")
+            .options(**OPTIONS)
+            .option("kafka.bootstrap.servers", self.servers)
+        )
         return reader.options(startingOffsets="earliest", **options).option("subscribe", self.topic).load()
 
     def _write(self, frame):
-        writer = frame.write.format("kafka").option("kafka.bootstrap.servers", self.servers)
+        writer = (
+            frame.write.format("kafka").options(**OPTIONS).option("kafka.bootstrap.servers", self.servers)
+        )
         writer.option("topic", self.topic).save()
 
     def _numbers(self, count):
@@ -81,7 +91,7 @@ class Job:
         counts = []
         for _ in range(2):
             self._write(self._numbers(50))
-            writer = self._stream(maxOffsetsPerTrigger="30").writeStream.format("kafka")
+            writer = self._stream(maxOffsetsPerTrigger="30").writeStream.format("kafka").options(**OPTIONS)
             writer = writer.option("kafka.bootstrap.servers", self.servers).option("topic", self.other)
             query = writer.option("checkpointLocation", self.folder).trigger(availableNow=True).start()
             query.awaitTermination(BOUNDED_S)
@@ -91,7 +101,7 @@ class Job:
     def committed(self):
         """Reads in either isolation, and copies what is committed by a query."""
         options = {"kafka.isolation.level": "read_committed"}
-        writer = self._stream(**options).writeStream.format("kafka")
+        writer = self._stream(**options).writeStream.format("kafka").options(**OPTIONS)
         writer = writer.option("kafka.bootstrap.servers", self.servers).option("topic", self.other)
         query = writer.option("checkpointLocation", self.folder).trigger(availableNow=True).start()
         query.awaitTermination(BOUNDED_S)
@@ -105,7 +115,13 @@ class Job:
         """The real-time mode: a query that hands on each record while its batch still runs."""
         self._write(self._numbers(10))
         self.spark.conf.set("spark.sql.streaming.realTimeMode.minBatchDuration", "1000")
-        writer = self._stream().select("key", "value").writeStream.format("kafka").outputMode("update")
+        writer = (
+            self._stream()
+            .select("key", "value")
+            .writeStream.format("kafka")
+            .options(**OPTIONS)
+            .outputMode("update")
+        )
         writer = writer.option("kafka.bootstrap.servers", self.servers).option("topic", self.other)
         query = writer.option("checkpointLocation", self.folder).trigger(realTime="20 seconds").start()
         deadline = time.monotonic() + BOUNDED_S
