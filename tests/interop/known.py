@@ -23,8 +23,8 @@ OF_CLIENTS: dict[tuple[str, str], str] = {
         "kafkajs gives up offsets of a transaction when their connection ends"
     ),
     **{
-        ("rules_refuse_what_concerns_another_s_topic", f"{client}-read"): (
-            "it says nothing of an assigned partition whose topic it may not see, and waits"
+        ("rules_of_topics", f"{client}-read"): (
+            "the client says nothing of an assigned partition whose topic it may not see, and waits"
         )
         for client in ("confluent-kafka", "kafka-python 3", "kafka-python 2", "aiokafka")
     },

@@ -140,7 +140,7 @@ class Driver:
         self._base = {
             "bootstrap_servers": servers.split(","),
             "retry_backoff_ms": 50,
-            **({"bootstrap_timeout_ms": 5_000} if IS_3 else {}),  # a refused login is tried again so long
+            **({"bootstrap_timeout_ms": 2_000} if IS_3 else {}),  # a refused login is tried again so long
             **secured(security),
         }
         self._the_admin = None

@@ -80,6 +80,13 @@ class SecuredCluster:
         coordinator = GroupAdmin(self.cluster.client).coordinator(group)
         assert commit_offsets(coordinator, {TopicPartition(topic, 0): 0}) == {}
 
+    def delay_ms(self, user: str, quota: str) -> int:
+        """How long the user would have to wait now, at the broker that it has used most."""
+        used = (broker.body.context.quotas.used()[quota] for broker in self.cluster.brokers.values())
+        return max(
+            (one.delay_ms for entities in used for one in entities if one.shared.user == user), default=0
+        )
+
     def login(self, user: str, mechanism: str = "SCRAM-SHA-512", password: str = PASSWORD) -> Security:
         """Who logs in over TLS."""
         return {

@@ -58,7 +58,7 @@ def test_kafka_acls_of_prefixes_and_denials(tool):
     assert "principal=User:dora, host=10.0.0.1, operation=WRITE, permissionType=DENY" in listed
 
 
-def test_kafka_acls_are_for_those_who_may_alter_the_cluster(tool):
+def test_kafka_acls_by_who_may_not(tool):
     rule = ("--allow-principal", "User:alice", "--operation", "All", "--cluster")
     assert "ClusterAuthorizationException" in tool(ACLS, "--add", *rule, user=ALICE, code=1)
     assert "ClusterAuthorizationException" in tool(ACLS, "--list", user=ALICE, code=1)
