@@ -42,6 +42,15 @@ def add_plain_action(
 def _add_parser(
     actions: Actions, name: str, summary: str, do: Callable[..., int], examples: Sequence[str]
 ) -> argparse.ArgumentParser:
+    parser = new_action(actions, name, summary, examples)
+    parser.set_defaults(do=do)
+    add_cluster_arguments(parser)
+    add_json_argument(parser)
+    return parser
+
+
+def new_action(actions: Actions, name: str, summary: str, examples: Sequence[str]) -> argparse.ArgumentParser:
+    """A parser for one action without options; its help shows those of ``examples`` that name the action."""
     parser: argparse.ArgumentParser = actions.add_parser(
         name,
         help=summary,
@@ -50,9 +59,6 @@ def _add_parser(
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.set_defaults(do=do)
-    add_cluster_arguments(parser)
-    add_json_argument(parser)
     return parser
 
 

@@ -96,12 +96,13 @@ def test_a_password_that_is_wrong_after_a_reconnect(
     secrets: Path,
     expire_session: Callable[[Any], None],
 ) -> None:
-    assert cluster.controller is not None
-    session = cluster.controller._zookeeper
+    controller = cluster.controller
+    assert controller is not None
+    session = controller._zookeeper
     settings_of(secrets, "wrong")
     expire_session(session)
-    until(lambda: cluster.controller.failure is not None, "the refusal")  # type: ignore[union-attr]
-    seen = str(cluster.controller.failure)
+    until(lambda: controller.failure is not None, "the refusal")
+    seen = str(controller.failure)
     case(
         "ZooKeeper's password is changed in its file, and the controller connects anew",
         "controller's log",
@@ -112,7 +113,7 @@ def test_a_password_that_is_wrong_after_a_reconnect(
     acknowledged.check()
     settings_of(secrets, "right")
     expire_session(session)
-    until(lambda: cluster.controller.is_active, "the office", timeout_s=90)  # type: ignore[union-attr]
+    until(lambda: controller.is_active, "the office", timeout_s=90)
     cluster.create_topic("after")
     acknowledged.check()
 

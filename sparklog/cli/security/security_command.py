@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from sparklog.authority.folder_texts import AUTHORITY_FILE, BROKER_FILE
-from sparklog.cli.action_parsers import Actions
-from sparklog.cli.command import DONE, Command, Parser, examples_text
+from sparklog.cli.action_parsers import Actions, new_action
+from sparklog.cli.command import DONE, Command
 from sparklog.cli.connect import add_json_argument, wants_json
 from sparklog.cli.progress import say
 from sparklog.cli.table import render_table
@@ -69,15 +69,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add(actions: Actions, name: str, summary: str, do: Callable[[argparse.Namespace], int]) -> Parser:
-    parser: Parser = actions.add_parser(
-        name,
-        help=summary,
-        description=summary,
-        epilog=examples_text(tuple(one for one in EXAMPLES if f" {name} " in one)),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+def _add(
+    actions: Actions, name: str, summary: str, do: Callable[[argparse.Namespace], int]
+) -> argparse.ArgumentParser:
+    parser = new_action(actions, name, summary, EXAMPLES)
     parser.set_defaults(do=do)
     parser.add_argument("folder", type=directory, metavar="DIR", help="the folder of the files")
     add_json_argument(parser)

@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from sparklog.cli.command import DONE, FAILED, Command, examples_text
+from sparklog.cli.action_parsers import new_action
+from sparklog.cli.command import DONE, FAILED, Command
 from sparklog.cli.progress import Counter, say
 from sparklog.cli.zookeeper.command_session import session_of, settings_of
 from sparklog.core.controller.state.znodes import CONTROLLER_EPOCH
@@ -36,14 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         (Goal.SECURE, "secure", "let the cluster alone change its nodes, and read those with credentials"),
         (Goal.OPEN, "open", "let everybody change and read all nodes"),
     ):
-        action = actions.add_parser(
-            name,
-            help=summary,
-            description=summary,
-            epilog=examples_text(tuple(one for one in EXAMPLES if f" {name} " in one)),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
+        action = new_action(actions, name, summary, EXAMPLES)
         action.set_defaults(goal=goal)
         action.add_argument(
             "--zookeeper", required=True, metavar="HOST:PORT,...[/PATH]", help="where the nodes are"

@@ -124,5 +124,6 @@ def test_alter_topic_says_what_is_wrong(cluster: InProcessCluster) -> None:
         alter(cluster, "target-plain", "add-column x int")
     with pytest.raises(KafkaError, match="topic 'target-nowhere'"):
         alter(cluster, "target-nowhere", "add-column x int")
+    no_options: Any = "127.0.0.1:9092"
     with pytest.raises(ConfigError, match="are no options: give a dictionary"):
-        pyspark_sparklog.alter_topic("t", "drop-column x", options="127.0.0.1:9092")  # type: ignore[arg-type]
+        pyspark_sparklog.alter_topic("t", "drop-column x", options=no_options)
