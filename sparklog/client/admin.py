@@ -201,13 +201,30 @@ class Admin:
         }
 
     def describe_configs(
-        self, resource_type: int, names: Sequence[str]
+        self,
+        resource_type: int,
+        names: Sequence[str],
+        *,
+        settings: Sequence[str] | None = None,
+        by_broker: int | None = None,
     ) -> dict[str, dict[str, tuple[str, int]]]:
-        """Every setting of topics or brokers: its value, and the ``config_source`` of that value."""
+        """Each setting of topics or brokers, or those named: its value, and that value's ``config_source``.
+
+        What a topic does not set comes from the broker that answers: any, or ``by_broker``, which is asked
+        once (OSError if it is not reached).
+        """
+        keys = None if settings is None else list(settings)
         request = DescribeConfigsRequest(
-            resources=[DescribeConfigsResource(resource_type=resource_type, resource_name=n) for n in names]
+            resources=[
+                DescribeConfigsResource(resource_type=resource_type, resource_name=n, configuration_keys=keys)
+                for n in names
+            ]
         )
-        response: DescribeConfigsResponse = self._cluster.call_any(request)
+        response: DescribeConfigsResponse = (
+            self._cluster.call_any(request)
+            if by_broker is None
+            else self._cluster.call_broker(by_broker, request)
+        )
         described: dict[str, dict[str, tuple[str, int]]] = {}
         for result in response.results:
             if result.error_code is not ErrorCode.none:

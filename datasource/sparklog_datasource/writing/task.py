@@ -187,7 +187,7 @@ class _TypedTask:
 
 
 def _topic_of(cluster: ClusterClient, found: TopicMetadata, options: WriteOptions) -> _Topic:
-    bytes_max = message_bytes_max(cluster, found.name, options)
+    bytes_max = message_bytes_max(cluster, found, options)
     if options.request_bytes_max is not None:
         bytes_max = min(bytes_max, options.request_bytes_max)
     count = len(found.partitions)

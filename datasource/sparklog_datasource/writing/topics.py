@@ -4,24 +4,55 @@ import time
 from typing import Final
 
 from sparklog.client.admin import Admin
+from sparklog.client.calls.retry import Deadline
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata.cluster_metadata import TopicMetadata
-from sparklog.model.errors import KafkaError
+from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.kafka_numbers import TOPIC_RESOURCE
 from sparklog_datasource.reads.discovery import UNKNOWN_TOPIC
 from sparklog_datasource.writing.write_options import WriteOptions
 
 ASK_AGAIN_S: Final = 0.05
+LIMIT: Final = "max.message.bytes"
 
 
-def message_bytes_max(cluster: ClusterClient, name: str, options: WriteOptions) -> int:
-    """The largest batch that a topic takes; a broker may learn of a new topic a moment after others."""
+def message_bytes_max(cluster: ClusterClient, topic: TopicMetadata, options: WriteOptions) -> int:
+    """The largest batch in bytes that all leaders of ``topic`` take: each has a default of its own.
+
+    A leader that cannot be reached counts for nothing; a write waits for it later, if it must.
+    """
     deadline = cluster.deadline(options.topic_wait_ms)
+    leaders = {partition.leader for partition in topic.partitions.values() if partition.leader >= 0}
+    limits = [
+        limit
+        for leader in sorted(leaders)
+        if (limit := _limit_of(cluster, topic.name, deadline, leader)) is not None
+    ]
+    if limits:
+        return min(limits)
+    limit = _limit_of(cluster, topic.name, deadline, None)
+    assert limit is not None, "a client raises if no broker answers"
+    return limit
+
+
+def _limit_of(cluster: ClusterClient, topic: str, deadline: Deadline, broker: int | None) -> int | None:
+    """As ``broker`` has it, or any; None if that broker is not reached.
+
+    A broker may learn of a new topic a moment after others.
+    """
     while True:
         try:
-            settings = Admin(cluster).describe_configs(TOPIC_RESOURCE, [name])[name]
-            return int(settings["max.message.bytes"][0])
+            described = Admin(cluster).describe_configs(
+                TOPIC_RESOURCE, [topic], settings=[LIMIT], by_broker=broker
+            )
+            return int(described[topic][LIMIT][0])
+        except OSError:
+            if broker is None:
+                raise
+            return None
         except KafkaError as error:
+            if error.code is ErrorCode.broker_not_available and broker is not None:
+                return None
             if error.code not in UNKNOWN_TOPIC or deadline.is_over:
                 raise
         time.sleep(ASK_AGAIN_S)

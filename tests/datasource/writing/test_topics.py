@@ -1,0 +1,60 @@
+"""The largest batch of a write: leaders may take different ones."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from sparklog.client.changes import ClusterChanges
+from sparklog.testing import InProcessCluster
+from sparklog_datasource.writing.topics import existing_topic, message_bytes_max
+from sparklog_datasource.writing.write_options import WriteOptions
+from tests.waiting import until
+
+pytestmark = pytest.mark.integration
+
+OF_ALL: Final = 1_048_588
+OF_ONE: Final = 100_000
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[InProcessCluster]:
+    with InProcessCluster(brokers=3) as cluster:
+        yield cluster
+
+
+def limit(cluster: InProcessCluster, topic: str) -> int:
+    options = WriteOptions.of({"bootstrap.servers": cluster.bootstrap_servers, "topic": topic})
+    return message_bytes_max(cluster.client, existing_topic(cluster.client, topic, options), options)
+
+
+def wait_for_limit(cluster: InProcessCluster, broker: int, expected: int) -> None:
+    """A broker follows its settings a moment after the change is answered."""
+    server = cluster.brokers[broker]
+    until(lambda: server.body.parts.settings.now.get_int("message.max.bytes") == expected, "the setting")
+
+
+def test_a_batch_is_as_large_as_the_least_of_its_leaders_takes(cluster: InProcessCluster) -> None:
+    cluster.create_topic("limit-of-all", partitions=6)
+    assert limit(cluster, "limit-of-all") == OF_ALL
+    changes = ClusterChanges(cluster.client)
+    changes.alter_broker_configs(2, {"message.max.bytes": str(OF_ONE)})
+    wait_for_limit(cluster, 2, OF_ONE)
+    assert limit(cluster, "limit-of-all") == OF_ONE
+    changes.alter_broker_configs(2, {"message.max.bytes": None})
+    wait_for_limit(cluster, 2, OF_ALL)
+    assert limit(cluster, "limit-of-all") == OF_ALL
+
+
+def test_a_topics_own_limit_counts_for_all_leaders(cluster: InProcessCluster) -> None:
+    cluster.create_topic("limit-of-topic", partitions=3, configs={"max.message.bytes": "5000000"})
+    assert limit(cluster, "limit-of-topic") == 5_000_000
+
+
+def test_a_leader_that_is_gone_counts_for_nothing(cluster: InProcessCluster) -> None:
+    cluster.create_topic("limit-without-leader", partitions=3, replication_factor=1)
+    cluster.kill(3)
+    try:
+        assert limit(cluster, "limit-without-leader") == OF_ALL
+    finally:
+        cluster.revive(3)
