@@ -6,6 +6,8 @@ from typing import Any
 
 import trustme
 
+from tests.closed_files import CLOSED
+
 LOOPBACK = ("127.0.0.1", "localhost")
 
 
@@ -24,6 +26,7 @@ class Authority:
         issued = self._ca.issue_cert(*(hosts or LOOPBACK), common_name=name, **terms)
         path, beside = self.root / f"{name}.pem", self.root / f"{name}.new"
         issued.private_key_and_cert_chain_pem.write_to_path(str(beside))
+        beside.chmod(CLOSED)
         os.replace(beside, path)
         return path
 

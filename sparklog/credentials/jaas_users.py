@@ -10,7 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from sparklog.credentials.references import NoSuchSecret, ReadFile, Resolver, read_file
+from sparklog.credentials.references import NoSuchSecret, Resolver
+from sparklog.credentials.secret_files import ReadFile, read_file
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.jaas import JaasEntry, parse_jaas
 from sparklog.model.settings.login_checks import PASSWORD_OPTION, USER_OPTION_PREFIX

@@ -1,29 +1,14 @@
 """References to secrets become the secrets themselves, anew at each use.
 
-An error names the reference and what is missing, never a value.
+An error names the reference and what is missing, never a value. A file that others may open is refused.
 """
 
 import os
-import stat
-from collections.abc import Callable
 
 from sparklog.credentials.properties_text import properties_of_text
+from sparklog.credentials.secret_files import ReadFile, SecretFile, closed_content, read_file
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.secrets import Reference, Secret, parts_of
-
-ReadFile = Callable[[str], bytes]
-"""The content of the file at a path; raises ConfigError that names it."""
-
-
-def read_file(path: str) -> bytes:
-    """The content of a regular file. A pipe or a device could hold this process for ever, and is refused."""
-    try:
-        with open(path, "rb", opener=_open_at_once) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ConfigError(f"{path} is no file; name a file")
-            return file.read()
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read here: {error.strerror}") from None
 
 
 class NoSuchSecret(ConfigError):  # noqa: N818 (it states a fact)
@@ -52,7 +37,7 @@ class Resolver:
     def _of_properties(self, reference: Reference) -> str:
         place = reference.place
         if place not in self._properties:
-            self._properties[place] = properties_of_text(_decoded(reference, self._read(place)))
+            self._properties[place] = properties_of_text(_text_of(reference, self._read(place)))
         values = self._properties[place]
         if reference.key not in values:
             raise NoSuchSecret(
@@ -74,10 +59,6 @@ def reveal(secret: Secret, read: ReadFile = read_file) -> str:
         raise ConfigError(f"{secret.setting}: {error}") from None
 
 
-def _open_at_once(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
-
-
 def _of_environment(reference: Reference) -> str:
     value = os.environ.get(reference.key)
     if value is None:
@@ -96,12 +77,11 @@ def _of_directory(reference: Reference, read: ReadFile) -> str:
     path = os.path.join(reference.place, reference.key)
     if os.path.isdir(reference.place) and not os.path.lexists(path):
         raise NoSuchSecret(f"{path} cannot be read here: No such file or directory")
-    content = read(path)
-    return _decoded(reference, content).rstrip("\r\n")
+    return _text_of(reference, read(path)).rstrip("\r\n")
 
 
-def _decoded(reference: Reference, content: bytes) -> str:
+def _text_of(reference: Reference, file: SecretFile) -> str:
     try:
-        return content.decode()
+        return closed_content(file).decode()
     except UnicodeDecodeError as error:
         raise ConfigError(f"{reference}: byte {error.start} of the file is not UTF-8") from None

@@ -130,8 +130,8 @@ def watch_expiry(server: str, sides: "Mapping[str, ListenerTls]", clock: Clock, 
 def check_certificates(
     config: BrokerConfig, hosts: Mapping[str, tuple[str, ...]], now_ms: WallMs
 ) -> list[str]:
-    """Warnings of certificates that soon expire; ConfigError with the reasons for which clients would refuse
-    one. ``hosts``: by listener, those that clients and brokers dial.
+    """Warnings of certificates that soon expire, and of keys in open files. ``hosts``: by listener, those
+    that clients and brokers dial. ConfigError with the reasons for which clients would refuse a certificate.
     """
     listeners = [name for name in config.listeners.with_tls() if name in hosts]
     if not listeners:
@@ -144,8 +144,8 @@ def check_certificates(
         is_for_brokers = name == config.listeners.inter_broker
         found = check_certificate(config.tls(name), hosts[name], now_ms, is_for_brokers=is_for_brokers)
         problems += (f"listener {name}: {problem}" for problem in found.problems)
-        warning = expiry_warning(found.expires_at_ms, now_ms)
-        warnings += [] if warning is None else [f"listener {name}: {warning}"]
+        for warning in (expiry_warning(found.expires_at_ms, now_ms), found.exposure):
+            warnings += [] if warning is None else [f"listener {name}: {warning}"]
     if problems:
         raise ConfigError("; ".join(problems))
     return warnings

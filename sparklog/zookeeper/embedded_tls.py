@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sparklog.credentials.references import read_file
+from sparklog.credentials.secret_files import read_file
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.tls_settings import TlsSettings
 from sparklog.zookeeper.tls_socket import secured

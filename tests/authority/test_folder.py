@@ -10,7 +10,7 @@ import pytest
 
 from sparklog.authority.folder import make_folder, renew_folder
 from sparklog.client.security.connecting import connector_of
-from sparklog.credentials.references import read_file
+from sparklog.credentials.secret_files import read_file
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.settings.config import BrokerConfig, check_broker_settings
 from sparklog.model.settings.settings_text import parse_properties
@@ -162,7 +162,7 @@ def test_a_reader_never_sees_half_a_file(folder: Path) -> None:
     renewing.start()
     seen = set()
     while not has_ended.is_set():
-        text = read_file(str(folder / "broker.pem")).decode()
+        text = read_file(str(folder / "broker.pem")).content.decode()
         private_key_of(text)
         assert len(certificates_of(text)) == 2
         seen.add(text)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from sparklog.broker.life.server import BrokerOptions, BrokerServer
+from sparklog.credentials.secret_files import ROOT
 from sparklog.model.cluster_facts import DEFAULT_LISTENER
 from sparklog.model.ids import BrokerId
 from sparklog.model.settings.config import BrokerConfig
@@ -25,6 +26,7 @@ Case = Callable[..., str]
 Refused = Callable[[Callable[[], Any]], Exception]
 
 START_TIMEOUT_S = 60
+SOMEBODY = 1_000
 
 
 @pytest.fixture(scope="module")
@@ -265,6 +267,26 @@ def test_a_setting_that_cannot_be_kept(
 ) -> None:
     seen = told(*(word for setting in words for word in ("-c", setting)), status=2)
     case(wrong, "`sparklog start`", seen, do)
+
+
+def test_a_file_of_passwords_that_others_may_open(
+    told: Callable[..., str], case: Case, tmp_path: Path
+) -> None:
+    file = tmp_path / "secrets.properties"
+    file.write_text("alice=wonder\n")
+    file.chmod(0o644)
+    if os.geteuid() == ROOT:
+        os.chown(file, SOMEBODY, -1)
+    settings = (
+        LISTENERS,
+        "sasl.enabled.mechanisms=PLAIN",
+        "sasl.plain.without.tls=true",
+        f'{JAAS}={PLAIN_MODULE} required user_alice="${{file:{file}:alice}}";',
+    )
+    seen = told(*(word for setting in settings for word in ("-c", setting)), status=2)
+    case(
+        "a file of passwords that others may open", "`sparklog start`", seen, "", {tmp_path: "/etc/sparklog"}
+    )
 
 
 def test_an_authorizer_that_lets_no_broker_in(told: Callable[..., str], case: Case) -> None:

@@ -15,6 +15,7 @@ from sparklog.model.zookeeper_access import NodeAccess
 from sparklog.testing import InProcessCluster
 from sparklog.zookeeper.kazoo_admin import KazooAdmin
 from sparklog_runtime.start.prepared_zookeeper import prepare_zookeeper
+from tests.closed_files import write_closed
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -28,8 +29,7 @@ TIMEOUT_MS = 15_000
 
 
 def settings_of(secrets: Path, password: str) -> dict[str, str]:
-    secrets.write_text(f"zookeeper=broker:{password}\n")
-    secrets.chmod(0o600)
+    write_closed(secrets, f"zookeeper=broker:{password}\n")
     return {"zookeeper.set.acl": "true", "zookeeper.digest": f"${{file:{secrets}:zookeeper}}"}
 
 

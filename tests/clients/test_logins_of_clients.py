@@ -22,6 +22,7 @@ from sparklog.client.security.user_admin import UserAdmin
 from sparklog.model.settings.jaas import PLAIN_MODULE
 from sparklog.testing import InProcessCluster
 from tests.certificates import Authority
+from tests.closed_files import write_closed
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -40,7 +41,7 @@ def authority(tmp_path_factory):
 def cluster(tmp_path_factory, authority):
     """Brokers are in the clear among themselves; clients log in at two listeners, one of them over TLS."""
     secrets = tmp_path_factory.mktemp("secrets") / "users.properties"
-    secrets.write_text(f"alice={PASSWORD}\n", encoding="utf-8")
+    write_closed(secrets, f"alice={PASSWORD}\n")
     users = f'{PLAIN_MODULE} required user_{USER}="${{file:{secrets}:alice}}";'
     settings = {
         "listeners": "PLAINTEXT://:0,CLEAR://:0,TLS://:0",

@@ -13,6 +13,7 @@ from sparklog.zookeeper.configured_session import tls_of
 from sparklog.zookeeper.kazoo_admin import KazooAdmin
 from sparklog_runtime.start.prepared_zookeeper import prepare_zookeeper
 from tests.certificates import Authority
+from tests.closed_files import write_closed
 
 pytestmark = pytest.mark.integration
 
@@ -29,8 +30,7 @@ LOGINS = {
 @pytest.fixture
 def settings(tmp_path: Path) -> dict[str, str]:
     secrets = tmp_path / "secrets.properties"
-    secrets.write_text("zookeeper=broker:right\nbroker=of-the-broker\n")
-    secrets.chmod(0o600)
+    write_closed(secrets, "zookeeper=broker:right\nbroker=of-the-broker\n")
     authority = Authority(tmp_path / "tls")
     password = f"${{file:{secrets}:broker}}"
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"

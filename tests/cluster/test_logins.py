@@ -18,6 +18,7 @@ from sparklog.testing.memory_zookeeper import MemoryZooKeeper
 from sparklog.wire.messages.admin.create_topics import CreateTopicsRequest
 from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest
 from tests.certificates import Authority
+from tests.closed_files import write_closed
 from tests.waiting import until
 
 PASSWORDS = {"broker": "of the brokers", "alice": "wonder,land="}
@@ -163,7 +164,7 @@ def _gets_in(dial, node):
 
 def test_a_user_of_plain_who_is_removed_from_the_file_is_disconnected_and_no_other(tmp_path):
     secrets = tmp_path / "secrets.properties"
-    secrets.write_text("broker=b\nalice=a\nbob=c\n")
+    write_closed(secrets, "broker=b\nalice=a\nbob=c\n")
     settings = settings_of("PLAIN", "SASL_PLAINTEXT")
     name = "listener.name.sasl_plaintext.plain.sasl.jaas.config"
     named = {user: f"${{file:{secrets}:{user}}}" for user in ("broker", "alice", "bob")}

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from sparklog.credentials.jaas_users import plain_users, user_and_password
-from sparklog.credentials.references import read_file
+from sparklog.credentials.secret_files import SecretFile, read_file
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.jaas import PLAIN_MODULE, SCRAM_MODULE
 from sparklog.model.settings.secrets import Secret
+from tests.closed_files import write_closed
 
 HARD = 'q"\\;${env:NOT}'
 
@@ -30,7 +31,7 @@ def test_a_whole_string_may_stand_in_a_file_and_is_read_again(tmp_path: Path) ->
     file = tmp_path / "secrets.properties"
     jaas = of(f"${{file:{file}:broker}}")
     for password in ("one", "two"):
-        file.write_text(f'broker={SCRAM_MODULE} required username="b" password="{password}";')
+        write_closed(file, f'broker={SCRAM_MODULE} required username="b" password="{password}";')
         assert user_and_password(jaas).password == password
 
 
@@ -38,12 +39,12 @@ def test_a_file_of_many_users_is_read_once_and_each_user_alone_is_resolved(tmp_p
     """A login, which a stranger may ask for, must not cost the square of the users."""
     file = tmp_path / "users.properties"
     names = [f"u{number}" for number in range(50)]
-    file.write_text("".join(f"{name}=password of {name}\n" for name in names))
+    write_closed(file, "".join(f"{name}=password of {name}\n" for name in names))
     users = " ".join(f'user_{name}="${{file:{file}:{name}}}"' for name in names)
     jaas = of(f'{PLAIN_MODULE} required username=b password="${{env:BROKERS_OWN}}" {users};')
     reads: list[str] = []
 
-    def read(path: str) -> bytes:
+    def read(path: str) -> SecretFile:
         reads.append(path)
         return read_file(path)
 

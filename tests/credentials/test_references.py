@@ -8,12 +8,13 @@ import pytest
 from sparklog.credentials.references import resolve, reveal
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.secrets import Secret
+from tests.closed_files import write_closed
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "secrets.properties"
-    path.write_text("key.password = planted\nother=hush\n")
+    write_closed(path, "key.password = planted\nother=hush\n")
     return path
 
 
@@ -22,7 +23,7 @@ def test_a_reference_to_a_file_is_the_value_of_its_key(file: Path) -> None:
 
 
 def test_a_reference_to_a_folder_is_the_files_content_without_line_ends(tmp_path: Path) -> None:
-    (tmp_path / "password").write_text(" planted \n")
+    write_closed(tmp_path / "password", " planted \n")
     assert resolve(f"${{directory:{tmp_path}:password}}") == " planted "
 
 
@@ -58,6 +59,11 @@ def test_what_a_secret_has_is_not_resolved_again(file: Path) -> None:
         ("${file:DIR/pipe:key}", "DIR/pipe is no file; name a file"),
         ("${file:DIR/file:KEY}", "DIR/file has no key KEY; add it, or correct its name"),
         ("${file:DIR/binary:KEY}", "byte 0 of the file is not UTF-8"),
+        (
+            "${file:DIR/open:key}",
+            "others may open DIR/open, as its mode is 0644; close it: chmod 6",
+        ),
+        ("${directory:DIR:open}", "others may open DIR/open, as its mode is 0644; close it: chmod 6"),
         ("${directory:DIR:none}", "DIR/none cannot be read here: No such file or directory"),
         ("${directory:DIR:../x}", "'../x' is no file's name; name a file of that folder itself"),
         ("${directory:DIR:..}", "'..' is no file's name"),
@@ -67,8 +73,11 @@ def test_what_a_secret_has_is_not_resolved_again(file: Path) -> None:
     ],
 )
 def test_what_is_missing_is_named_and_no_value_shown(tmp_path: Path, text: str, problem: str) -> None:
-    (tmp_path / "file").write_text("key=planted\n")
+    write_closed(tmp_path / "file", "key=planted\n")
+    (tmp_path / "open").write_text("key=planted\n")
+    (tmp_path / "open").chmod(0o644)
     (tmp_path / "binary").write_bytes(b"\xffplanted")
+    (tmp_path / "binary").chmod(0o400)
     os.mkfifo(tmp_path / "pipe")
     secret = Secret(text.replace("DIR", str(tmp_path)), "ssl.key.password")
     with pytest.raises(ConfigError) as refused:

@@ -24,7 +24,8 @@ A setting `ssl.…` holds for all listeners that speak TLS, and `listener.name.N
 for one; `sasl.…` and `connections.max.reauth.ms` also for a mechanism of one, as
 `listener.name.NAME.scram-sha-512.…`. Passwords and keys among them are references: `${file:PATH:KEY}` names a
 value in a properties file, `${directory:DIR:FILE}` a file's content, `${env:NAME}` a variable of the broker's
-process. Brokers read changed files again within ten seconds; AlterConfigs of these settings is refused.
+process. Such a file must have the mode 0600 (0640 where root owns it), or it is refused. Brokers read changed
+files again within ten seconds; AlterConfigs of these settings is refused.
 """
 
 LISTENERS = """## Listeners

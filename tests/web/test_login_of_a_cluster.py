@@ -18,6 +18,7 @@ from sparklog.web.page_logins import PageLogins
 from sparklog.web.page_settings import PageSettings
 from sparklog.web.page_viewers import ViewersWhoLogIn
 from sparklog.web.viewer import Viewer
+from tests.closed_files import write_closed
 
 pytestmark = pytest.mark.integration
 
@@ -100,8 +101,7 @@ def test_a_reference_in_a_password_reads_no_file_of_ours(
 ) -> None:
     """A stranger would log in with a secret that only the driver's host has."""
     secret = tmp_path / "secret.properties"
-    secret.write_text(f"alice={password_of(secured, 'alice')}\n")
-    secret.chmod(0o600)
+    write_closed(secret, f"alice={password_of(secured, 'alice')}\n")
     monkeypatch.setenv("PAGE_TESTS_ALICE", password_of(secured, "alice"))
     for reference in (f"${{file:{secret}:alice}}", "${env:PAGE_TESTS_ALICE}"):
         assert browser.get("/api/topics", headers=header("alice", reference)).status_code == 401

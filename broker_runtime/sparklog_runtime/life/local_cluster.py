@@ -60,7 +60,7 @@ from sparklog_runtime.start.cluster_options import (
     is_on_this_machine,
     own_address,
 )
-from sparklog_runtime.start.own_certificates import check_own_certificates
+from sparklog_runtime.start.own_secrets import check_own_secrets
 from sparklog_runtime.start.prepared_zookeeper import prepare_zookeeper
 from sparklog_runtime.start.readiness import (
     await_election,
@@ -147,11 +147,11 @@ class LocalCluster:
         self._closed_first: list[Callable[[], None]] = []
         """What a stop closes before all else."""
         self._began = time.monotonic()
-        self._check_certificates(self._progress)
+        self._check_secrets(self._progress)
 
-    def _check_certificates(self, warn: Callable[[str], None]) -> None:
+    def _check_secrets(self, warn: Callable[[str], None]) -> None:
         has_brokers = self._runs_here() and self.options.brokers > 0
-        check_own_certificates(self._config, self._driver_host, has_brokers=has_brokers, warn=warn)
+        check_own_secrets(self._config, self._driver_host, has_brokers=has_brokers, warn=warn)
 
     def _parts(self) -> tuple[Controller | None, Supervisor | None]:
         return self._controller, self._supervisor
@@ -414,7 +414,7 @@ class LocalCluster:
         check_spark_security(conf, self._config, is_here=self._runs_here())
         for warning in settings_warnings(conf):
             self._progress(f"warning: {warning}")
-        self._check_certificates(logger.info)  # again: Spark knows this machine's address now
+        self._check_secrets(logger.info)  # again: Spark knows this machine's address now
         controller = self._controller
         assert controller is not None
         wished = controller.wishes(self.options.ids())

@@ -125,14 +125,14 @@ def _certificates(folder: Path) -> Iterator[Certificate]:
     """SparklogError if one cannot be read."""
     # as above
     from sparklog.authority.folder import CERTIFICATE_FILES
-    from sparklog.credentials.references import read_file
+    from sparklog.credentials.secret_files import read_file
     from sparklog.network.tls.certificate_facts import facts_of
     from sparklog.network.tls.pem import certificates_of
     from sparklog.network.tls.stores import Identity
 
     for file in CERTIFICATE_FILES:
         try:
-            chain = certificates_of(read_file(str(folder / file)).decode("utf-8", "replace"))
+            chain = certificates_of(read_file(str(folder / file)).content.decode("utf-8", "replace"))
             if not chain:
                 raise ConfigError(f"{folder / file} has no certificate")
             facts = facts_of(Identity(str(folder / file), chain, ""))

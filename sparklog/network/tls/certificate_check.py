@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sparklog.credentials.references import read_file
+from sparklog.credentials.secret_files import read_file
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.tls_settings import ClientAuth, TlsSettings
 from sparklog.model.time import WallMs
@@ -22,10 +22,13 @@ EXPIRY_WARNING_MS: Final = 30 * 24 * 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class CertificateCheck:
-    """``problems``: reasons not to start, each with its remedy."""
+    """``problems``: reasons not to start, each with its remedy. ``exposure``: others may open the key's file,
+    in words.
+    """
 
     problems: tuple[str, ...]
     expires_at_ms: WallMs
+    exposure: str | None
 
 
 def check_certificate(
@@ -43,13 +46,13 @@ def check_certificate(
     facts = facts_of(identity)
     wrong_time = facts.time_problem(now_ms)
     if wrong_time is not None:
-        return CertificateCheck((f"{identity.place}: {wrong_time}",), facts.expires_at_ms)
+        return CertificateCheck((f"{identity.place}: {wrong_time}",), facts.expires_at_ms, identity.exposure)
     open_server = server_context(replace(settings, client_auth=ClientAuth.NONE), identity, authorities)
     try_server(open_server, identity)
     problems = _of_hosts(settings, identity, facts, open_server, hosts)
     if is_for_brokers:
         problems += _among_brokers(settings, identity, authorities)
-    return CertificateCheck(tuple(problems), facts.expires_at_ms)
+    return CertificateCheck(tuple(problems), facts.expires_at_ms, identity.exposure)
 
 
 def expiry_warning(expires_at_ms: WallMs, now_ms: WallMs) -> str | None:

@@ -8,7 +8,7 @@ import ssl
 from typing import Final
 
 from sparklog.core.security.requester import ANONYMOUS, PRINCIPAL_BYTES_MAX
-from sparklog.credentials.references import ReadFile
+from sparklog.credentials.secret_files import ReadFile
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.tls_settings import TlsSettings
 from sparklog.model.time import Clock, WallMs
@@ -80,14 +80,16 @@ def _load_server(settings: TlsSettings, read: ReadFile, now_ms: WallMs) -> Loade
     facts = _valid_facts(identity, now_ms)
     context = server_context(settings, identity, authorities_of(settings, read))
     try_server(context, identity)
-    return Loaded(context, facts.expires_at_ms)
+    return Loaded(context, facts.expires_at_ms, identity.exposure)
 
 
 def _load_client(settings: TlsSettings, read: ReadFile, now_ms: WallMs) -> Loaded:
     identity = identity_of(settings, read)
     facts = None if identity is None else _valid_facts(identity, now_ms)
     context = client_context(settings, identity, authorities_of(settings, read))
-    return Loaded(context, None if facts is None else facts.expires_at_ms)
+    if identity is None or facts is None:
+        return Loaded(context, None)
+    return Loaded(context, facts.expires_at_ms, identity.exposure)
 
 
 def _valid_facts(identity: Identity, now_ms: WallMs) -> CertificateFacts:

@@ -1,7 +1,7 @@
 """By which principal other brokers know a broker: the name in its certificate, if they ask for one."""
 
 from sparklog.core.security.requester import ANONYMOUS
-from sparklog.credentials.references import read_file
+from sparklog.credentials.secret_files import read_file
 from sparklog.model.settings.tls_settings import ClientAuth, TlsSettings
 from sparklog.network.tls.certificate_facts import facts_of
 from sparklog.network.tls.stores import identity_of

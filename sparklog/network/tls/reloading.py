@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
-from sparklog.credentials.references import ReadFile, read_file
+from sparklog.credentials.secret_files import ReadFile, SecretFile, read_file
 from sparklog.model.errors import ConfigError
 from sparklog.model.time import Clock, WallMs
 
@@ -25,13 +25,19 @@ RETRY_INTERVAL_MS: Final = 5_000
 
 FileState = tuple[int, ...] | None
 
+_exposures: Final[set[str]] = set()
+"""Those of which this process has warned: its contexts share files."""
+
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A context that works. ``expires_at_ms``: the last moment of its own certificate, if it has one."""
+    """A context that works. ``expires_at_ms``: the last moment of its own certificate, if it has one;
+    ``exposure``: that others may open the file of its key.
+    """
 
     context: ssl.SSLContext
     expires_at_ms: WallMs | None
+    exposure: str | None = None
 
 
 class FollowedContext:
@@ -77,12 +83,12 @@ class FollowedContext:
     def _read(self) -> Loaded:
         files: dict[str, FileState] = {}
 
-        def read(path: str) -> bytes:
+        def read(path: str) -> SecretFile:
             files.setdefault(path, _state_of(path))
             return read_file(path)
 
         try:
-            return self._load(read)
+            loaded = self._load(read)
         except (
             OSError,
             ValueError,
@@ -90,11 +96,19 @@ class FollowedContext:
             raise ConfigError(f"TLS cannot be set up now: {error}") from None
         finally:
             self._files = files
+        _warn_of_exposure(loaded.exposure)
+        return loaded
 
     def _warn(self, problem: str) -> None:
         if problem != self._warned_of:
             self._warned_of = problem
             logger.warning("%s; what was read before is used until this is mended", problem)
+
+
+def _warn_of_exposure(exposure: str | None) -> None:
+    if exposure is not None and exposure not in _exposures:
+        _exposures.add(exposure)
+        logger.warning("%s", exposure)
 
 
 def _state_of(path: str) -> FileState:

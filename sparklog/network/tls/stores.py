@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from sparklog.credentials.references import ReadFile, resolve, reveal
+from sparklog.credentials.references import resolve, reveal
+from sparklog.credentials.secret_files import ReadFile, SecretFile
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.secrets import Secret
 from sparklog.model.settings.tls_settings import InlineKey, StoreFile, TlsSettings
@@ -23,11 +24,15 @@ _PKCS12: Final = re.compile(rb"\x30(?:[\x00-\x80]|\x81.|\x82..|\x83...|\x84....)
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A side's certificates, its own first, and the key of that, as PEM. ``place`` is for error texts."""
+    """A side's certificates, its own first, and the key of that, as PEM. ``place`` is for error texts.
+
+    ``exposure``: that others may open the file of the key, in words, with the remedy.
+    """
 
     place: str
     chain: tuple[str, ...]
     key: str = field(repr=False)
+    exposure: str | None = None
 
 
 def identity_of(settings: TlsSettings, read: ReadFile) -> Identity | None:
@@ -40,18 +45,20 @@ def identity_of(settings: TlsSettings, read: ReadFile) -> Identity | None:
         )
     if store is None:
         return None
-    place, content = _content(store, read)
-    if _is_pem(place, content):
+    place, file = _file(store, read)
+    exposure = file.exposure()
+    warning = None if exposure is None else f"{store.setting}: {exposure}"
+    if _is_pem(place, file.content):
         _refuse_password(place, store)
-        text = content.decode("utf-8", "replace")
-        return Identity(place, _certificates(place, text), _key(place, text, settings, read))
+        text = file.content.decode("utf-8", "replace")
+        return Identity(place, _certificates(place, text), _key(place, text, settings, read), warning)
     # it brings cryptography, which PEM does without
     from sparklog.network.tls import pkcs12
 
     password = _password(store, read)
     with _naming(place):
-        key, chain = pkcs12.key_and_chain(content, password)
-    return Identity(place, chain, key)
+        key, chain = pkcs12.key_and_chain(file.content, password)
+    return Identity(place, chain, key, warning)
 
 
 def authorities_of(settings: TlsSettings, read: ReadFile) -> tuple[str, ...] | None:
@@ -61,20 +68,20 @@ def authorities_of(settings: TlsSettings, read: ReadFile) -> tuple[str, ...] | N
         return _certificates(store.setting, reveal(store, read))
     if store is None:
         return None
-    place, content = _content(store, read)
-    if _is_pem(place, content):
+    place, file = _file(store, read)
+    if _is_pem(place, file.content):
         _refuse_password(place, store)
-        return _certificates(place, content.decode("utf-8", "replace"))
+        return _certificates(place, file.content.decode("utf-8", "replace"))
     # as above
     from sparklog.network.tls import pkcs12
 
     password = _password(store, read)
     with _naming(place):
-        return _some(pkcs12.authorities(content, password))
+        return _some(pkcs12.authorities(file.content, password))
 
 
-def _content(store: StoreFile, read: ReadFile) -> tuple[str, bytes]:
-    """The setting with the file's path, and the file's content."""
+def _file(store: StoreFile, read: ReadFile) -> tuple[str, SecretFile]:
+    """The setting with the file's path, and the file."""
     with _naming(store.setting):
         path = resolve(store.location, read).strip()
         return f"{store.setting}={path}", read(path)

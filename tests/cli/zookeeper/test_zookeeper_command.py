@@ -11,6 +11,7 @@ from sparklog.core.controller.state.node_acls import closed_acl
 from sparklog.model.zookeeper import AccessRefused
 from sparklog.model.zookeeper_access import NodeAccess
 from sparklog.zookeeper.kazoo_admin import KazooAdmin
+from tests.closed_files import write_closed
 
 pytestmark = pytest.mark.integration
 
@@ -23,8 +24,7 @@ Run = Callable[[str, Path], tuple[int, str, str]]
 def settings(tmp_path: Path) -> Path:
     """Brokers' settings, whose password is in another file."""
     secrets = tmp_path / "secrets.properties"
-    secrets.write_text("zookeeper=broker:right\n")
-    secrets.chmod(0o600)
+    write_closed(secrets, "zookeeper=broker:right\n")
     file = tmp_path / "server.properties"
     file.write_text(
         f"listeners=PLAINTEXT://:9092\nzookeeper.connect=elsewhere:2181\nzookeeper.set.acl=true\n"

@@ -19,6 +19,7 @@ from sparklog.model.settings.tls_settings import tls_settings_of_listener
 from sparklog.network.dialing.connector import IN_THE_CLEAR
 from sparklog.network.tls.from_settings import server_side
 from tests.certificates import Authority
+from tests.closed_files import write_closed
 
 Start = Callable[..., Any]
 Connect = Callable[..., ClusterClient]
@@ -89,7 +90,7 @@ def test_a_client_shows_its_certificate_with_its_key_by_references(
     serve: Serve, trusting: Properties, authority: Authority, client_of: Connect, tmp_path: Path
 ) -> None:
     key, _, chain = authority.issue("alice").read_text().partition("-----BEGIN CERTIFICATE-----")
-    (tmp_path / "alice.key").write_text(key)
+    write_closed(tmp_path / "alice.key", key)
     inline = {
         "ssl.keystore.key": f"${{directory:{tmp_path}:alice.key}}",
         "ssl.keystore.certificate.chain": f"-----BEGIN CERTIFICATE-----{chain}",

@@ -26,6 +26,7 @@ from sparklog.model.quota_entity import USER, QuotaEntity
 from sparklog.model.settings.jaas import PLAIN_MODULE, SCRAM_MODULE
 from sparklog.testing import InProcessCluster
 from tests.certificates import Authority
+from tests.closed_files import write_closed
 
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 MECHANISMS: Final = ("PLAIN", *SCRAM)
@@ -133,8 +134,7 @@ class SecuredCluster:
 
 
 def _settings(authority: Authority, secrets: Path) -> dict[str, str]:
-    secrets.write_text("".join(f"{user}={PASSWORD}\n" for user in USERS), encoding="utf-8")
-    secrets.chmod(0o600)
+    write_closed(secrets, "".join(f"{user}={PASSWORD}\n" for user in USERS))
     of_all = " ".join(f'user_{user}="${{file:{secrets}:{user}}}"' for user in USERS)
     settings = {
         "listeners": f"INSIDE://:0,{LOGINS}://:0,{MUTUAL}://:0,{SHORT}://:0",

@@ -8,6 +8,7 @@ from typing import Final
 from sparklog.core.security.login.scram import SCRAM_MECHANISMS
 from sparklog.model.settings.jaas import PLAIN_MODULE
 from sparklog.testing import InProcessCluster
+from tests.closed_files import write_closed
 from tests.interop.differential.sides import OURS, SETTINGS, THEIRS
 from tests.interop.differential.talk import Address
 from tests.interop.security.personas import ADMIN, PASSWORD, USERS, all_rules
@@ -30,8 +31,7 @@ def _settings(root: Path) -> dict[str, str]:
     What brokers of Kafka need to read that file is nothing to ours, which read such references anyway.
     """
     secrets = root / "secrets.properties"
-    secrets.write_text(f"password={PASSWORD}\n")
-    secrets.chmod(0o600)
+    write_closed(secrets, f"password={PASSWORD}\n")
     reference = f"${{file:{secrets}:password}}"
     of_all = " ".join(f'user_{user}="{reference}"' for user in USERS)
     return {

@@ -11,6 +11,7 @@ from sparklog.model.settings.jaas import PLAIN_MODULE
 from sparklog.model.settings.secrets import Secret
 from sparklog.network.login.plain_removals import LOOK_INTERVAL_MS, PlainRemovals
 from sparklog.network.login.sessions import LoginSessions
+from tests.closed_files import write_closed
 
 USERS = ("alice", "bob")
 
@@ -18,7 +19,7 @@ USERS = ("alice", "bob")
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "users.properties"
-    path.write_text("alice=a\nbob=b\n")
+    write_closed(path, "alice=a\nbob=b\n")
     return path
 
 

@@ -7,6 +7,7 @@ import pytest
 from sparklog.model.settings.jaas import PLAIN_MODULE
 from sparklog.model.settings.secrets import Secret
 from sparklog.network.login.present_users import KEPT_S, PresentUsers
+from tests.closed_files import write_closed
 
 
 class Now:
@@ -20,9 +21,9 @@ class Now:
 def test_a_changed_file_counts_after_a_second_and_is_not_read_before(tmp_path: Path) -> None:
     file, now = tmp_path / "users.properties", Now()
     users = PresentUsers(Secret(f'{PLAIN_MODULE} required user_alice="${{file:{file}:alice}}";'), now)
-    file.write_text("alice=one")
+    write_closed(file, "alice=one")
     assert users() == {"alice": "one"}
-    file.write_text("alice=two")
+    write_closed(file, "alice=two")
     now.seconds += KEPT_S - 0.1
     assert users() == {"alice": "one"}
     now.seconds += 0.1

@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 from sparklog.model.settings.tls_settings import TlsSettings, tls_settings_of_client, tls_settings_of_listener
+from tests.closed_files import CLOSED
 
 AUTHORITY = trustme.CA()
 OTHER_AUTHORITY = trustme.CA()
@@ -72,6 +73,7 @@ def self_signed(purpose: x509.ObjectIdentifier, host: str = "localhost") -> byte
 def written(folder: Path, name: str, content: bytes) -> str:
     path = folder / name
     path.write_bytes(content)
+    path.chmod(CLOSED)
     return str(path)
 
 

@@ -41,6 +41,15 @@ def test_a_certificate_that_serves_has_no_problem_and_a_last_day(tmp_path: Path)
     assert check.expires_at_ms == WallMs(int(TOMORROW.timestamp()) * 1000)
 
 
+def test_a_key_that_others_may_open_is_no_reason_not_to_start(tmp_path: Path) -> None:
+    path = written(tmp_path, "keys.pem", pem_of(issued()))
+    assert check_certificate(of_listener(path), [], NOW_MS).exposure is None
+    Path(path).chmod(0o644)
+    check = check_certificate(of_listener(path), [], NOW_MS)
+    assert check.problems == ()
+    assert (check.exposure or "").startswith(f"ssl.keystore.location: others may open {path}, as its mode is")
+
+
 def test_dates_are_judged_first(tmp_path: Path) -> None:
     expired = written(tmp_path, "expired.pem", pem_of(issued(not_after=YESTERDAY)))
     (problem,) = problems(expired, "elsewhere")

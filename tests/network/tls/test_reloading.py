@@ -10,13 +10,14 @@ from threading import Event, Thread
 import pytest
 import trustme
 
-from sparklog.credentials.references import ReadFile
+from sparklog.credentials.secret_files import ReadFile
 from sparklog.model.errors import ConfigError
 from sparklog.model.time import MonotonicMs, WallMs
 from sparklog.network.clock import SystemClock
 from sparklog.network.tls.from_settings import ListenerTls, client_side, server_side
 from sparklog.network.tls.reloading import CHECK_INTERVAL_MS, RETRY_INTERVAL_MS, FollowedContext, Loaded
 from sparklog.network.tls.trial import try_handshake
+from tests.closed_files import CLOSED
 from tests.network.tls.certificates import (
     AUTHORITY,
     OTHER_AUTHORITY,
@@ -52,11 +53,13 @@ def clock() -> Clock:
 def replace(path: str, content: bytes) -> None:
     """As careful administrators do: beside it, then in its place."""
     Path(f"{path}.new").write_bytes(content)
+    Path(f"{path}.new").chmod(CLOSED)
     os.replace(f"{path}.new", path)
 
 
 def write_over(path: str, content: bytes) -> None:
     Path(path).write_bytes(content)
+    Path(path).chmod(CLOSED)
 
 
 def link_to_another(path: str, content: bytes) -> None:
@@ -201,12 +204,30 @@ def test_a_password_in_a_file_of_its_own_may_change_after_the_key(tmp_path: Path
     assert serves(side, after)
 
 
+@pytest.mark.parametrize("side", [server_side, client_side])
+def test_a_key_in_a_file_that_others_may_open_serves_with_one_warning(
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture, side: Callable[..., object]
+) -> None:
+    """One for a process, whose listeners and connectors share the file."""
+    path = written(tmp_path, "keys.pem", pem_of(issued()))
+    settings = of_listener(path)
+    followed = server_side(settings, clock)
+    assert caplog.text == ""
+    os.chmod(path, 0o644)
+    clock.now_ms += CHECK_INTERVAL_MS
+    followed.context()
+    for _ in range(3):
+        side(settings, clock)
+    (warning,) = (record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING)
+    assert warning.startswith(f"ssl.keystore.location: others may open {path}, as its mode is 0644; close")
+
+
 def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path, clock: Clock) -> None:
     path = written(tmp_path, "file", b"first")
     seen: list[bytes] = []
 
     def load(read: ReadFile) -> Loaded:
-        seen.append(read(path))
+        seen.append(read(path).content)
         if len(seen) == 1:
             write_over(path, b"second")
         return Loaded(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), None)
@@ -227,7 +248,7 @@ def test_a_thread_that_finds_another_one_reading_goes_on_with_the_former(
     contexts = [ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) for _ in range(2)]
 
     def load(read: ReadFile) -> Loaded:
-        if read(path) == b"first":
+        if read(path).content == b"first":
             return Loaded(contexts[0], None)
         reads.set()
         assert goes_on.wait(60)

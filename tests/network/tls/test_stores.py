@@ -9,7 +9,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import pkcs12
 
-from sparklog.credentials.references import read_file
+from sparklog.credentials.secret_files import read_file
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.tls_settings import TlsSettings, tls_settings_of_client
 from sparklog.network.tls.stores import authorities_of, identity_of

@@ -13,6 +13,7 @@ from sparklog.core.security.login.scram import SHA_512, credential_of, parse_cre
 from sparklog.testing import InProcessCluster
 from sparklog.testing.memory_zookeeper import MemoryZooKeeper
 from sparklog.zookeeper.configured_session import node_access
+from tests.closed_files import write_closed
 
 Run = Callable[..., tuple[int, str]]
 
@@ -119,7 +120,7 @@ def test_a_user_is_written_into_zookeeper_before_the_first_start(
     run: Run, password_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secrets, settings = tmp_path / "secrets.properties", tmp_path / "server.properties"
-    secrets.write_text("zookeeper=broker:right\n")
+    write_closed(secrets, "zookeeper=broker:right\n")
     settings.write_text(f"zookeeper.set.acl=true\nzookeeper.digest=${{file:{secrets}:zookeeper}}\n")
     cluster = InProcessCluster(tmp_path / "later", brokers=1)
     zookeeper = cluster._memory.client(access=node_access(settings_of(settings)))
