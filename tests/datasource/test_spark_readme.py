@@ -1,5 +1,6 @@
 """The README's jobs, as they stand there: what they write is there, and what they stream is shown."""
 
+import json
 import re
 from typing import Any
 
@@ -36,17 +37,16 @@ def rows_of(query: StreamingQuery) -> int:
         query.stop()
 
 
-def test_the_first_dataframe_is_written_shown_as_text_and_counted_by_a_stream(
+def test_the_first_dataframe_is_written_as_columns_shown_and_counted_by_a_stream(
     spark: Any, cluster: InProcessCluster, capfd: Any
 ) -> None:
     done = run(FIRST, spark, cluster)
     assert rows_of(done["query"]) == 1_000
-    assert {(row.key, row.value) for row in done["events"].collect()} == {
-        (str(number), f"hello {number}") for number in range(1_000)
-    }
-    shown = capfd.readouterr().out
-    assert re.search(r"\| *\d+\|hello \d+\|", shown)
-    assert "[68" not in shown  # bytes, as Spark shows them
+    strong = {number: number % 70 / 10 for number in range(1_000) if number % 70 / 10 >= 6.5}
+    assert {row.id: row.mag for row in done["strong"].collect()} == strong
+    assert re.search(r"\| *\d+\|6\.[5-9]\|2", capfd.readouterr().out)
+    objects = [json.loads(record.value or b"") for record in cluster.consume("quakes", at_least=1_000)]
+    assert {(row["id"], row["mag"]) for row in objects} == {(n, n % 70 / 10) for n in range(1_000)}
 
 
 def test_the_pipeline_takes_orders_that_were_there_before_it(
