@@ -134,7 +134,7 @@ class Term:
         """What other threads may see of this term; ``last`` itself if nothing has changed since."""
         if last is not None and last.is_of(self.image, self._events):
             return last
-        return view_of(self.image, self._events, self._machine.work.operation_waits)
+        return view_of(self.image, self._events, self._machine.work.looks.waits)
 
     # ------------------------------------------------------------------------- facts
 

@@ -39,7 +39,6 @@ from sparklog.core.controller.actions import (
 from sparklog.core.controller.commands.broker_commands import ControlledShutdown
 from sparklog.core.controller.commands.controller_command import Command, CommandId
 from sparklog.core.controller.leaders.partition_writes import elect_one
-from sparklog.core.controller.operations.advance import next_operation
 from sparklog.core.controller.phases import PHASES_BEFORE, Phase
 from sparklog.core.controller.pipeline import broker_answers, command_intake
 from sparklog.core.controller.pipeline.broker_events import left_event, registered_event
@@ -365,7 +364,7 @@ class ControllerMachine:
             if outcome is None:
                 self.work.cause = None
                 answers = self.work.waiting.take_finished(self.image, now_ms)
-                return [*actions, *self.work.flush(), *answers]
+                return [*actions, *self.work.flush(), *answers, *self.work.looks.wake()]
             if isinstance(outcome, Decision):
                 sends = [] if self.work.must_hold_pushes(outcome) else self.work.flush()
                 return [*actions, *sends, self._write(outcome, now_ms)]
@@ -421,9 +420,7 @@ class ControllerMachine:
             self.work.check_nothing_left()
             unsettled = [one for one, _ in self.image.partitions() if elect_one(self.image, one) is not None]
             assert not unsettled, unsettled
-            operation, waits = next_operation(self.image)
-            assert operation is None, operation
-            assert waits == self.work.operation_waits, (waits, self.work.operation_waits)
+            self.work.looks.check_invariants(self.image)
 
 
 def _names(brokers: Sequence[BrokerId]) -> str:

@@ -1,5 +1,5 @@
 """Operations on brokers: from what an operator asks for to wishes of brokers and moves of replicas.
 
-An operation is level-triggered, as elections are: after each fact ``advance`` says what follows from the
-image, which is one write at most, or what the operation waits for.
+An operation is level-triggered, as elections are: ``advance`` says what follows from the image, which is one
+write at most, or what the operation waits for; ``looks`` says when that is asked.
 """

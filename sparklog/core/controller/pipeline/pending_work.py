@@ -7,11 +7,11 @@ is decided over the image as it is by then.
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sparklog.core.controller.actions import Disconnect, PushId, Send, SendStopReplica
-from sparklog.core.controller.operations.operation_writes import Wait
+from sparklog.core.controller.operations.looks import OperationLooks
 from sparklog.core.controller.pipeline.decision_events import Cause
 from sparklog.core.controller.pipeline.pushes import PendingPushes
 from sparklog.core.controller.pipeline.waiting_commands import WaitingCommands
@@ -46,8 +46,7 @@ class PendingWork:
     """Messages that stop replicas, until they are answered: deletions wait for the answers."""
     waiting: WaitingCommands = field(default_factory=WaitingCommands)
     mutations: Mutations = field(default_factory=Mutations)
-    operation_waits: Mapping[int, tuple[Wait, ...]] = field(default_factory=dict)
-    """What each operation that is under way waits for."""
+    looks: OperationLooks = field(default_factory=OperationLooks)
     cause: Cause | None = None
     """Why there is work, until none is left."""
     ends: dict[tuple[BrokerId, BrokerEpoch], str] = field(default_factory=dict)

@@ -11,7 +11,6 @@ from sparklog.core.controller.leaders.isr_changes import decide_isrs
 from sparklog.core.controller.leaders.leader_moves import decide_leaders
 from sparklog.core.controller.leaders.partition_writes import PARTITIONS_PER_WRITE_MAX, decide_elections
 from sparklog.core.controller.leaders.reassignment import decide_moves
-from sparklog.core.controller.operations.advance import next_operation
 from sparklog.core.controller.operations.begin import decide_begin
 from sparklog.core.controller.operations.cancelling import decide_cancel
 from sparklog.core.controller.pipeline.broker_steps import (
@@ -77,8 +76,7 @@ def next_outcome(work: PendingWork, now_ms: int) -> Decision | list[Action] | No
         return elections
     if work.steps:
         return _decide(work, work.steps.popleft(), now_ms)
-    operation, work.operation_waits = next_operation(work.image)
-    return operation
+    return work.looks.next(work.image, now_ms)
 
 
 def _next_elections(work: PendingWork) -> Decision | None:

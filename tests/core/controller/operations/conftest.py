@@ -94,7 +94,7 @@ class Operators:
         return self.stored(operation).state.value
 
     def waits(self, operation):
-        return [wait.words for wait in self.world.machine.work.operation_waits.get(operation, ())]
+        return [wait.words for wait in self.world.machine.work.looks.waits.get(operation, ())]
 
 
 def words(done):

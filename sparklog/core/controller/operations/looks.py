@@ -1,0 +1,80 @@
+"""When the operations under way are looked at.
+
+A look reads every partition, which takes tens of milliseconds if there are 10,000; and partitions change
+often while an operation waits for them. Therefore, after a look that found nothing to write, changes of
+partitions are looked at together, after a pause of many times a look. What changes of brokers, of their
+wishes and of operations is looked at at once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from sparklog.core.controller.actions import Action, WakeAt
+from sparklog.core.controller.operations.advance import next_operation
+from sparklog.core.controller.operations.operation_writes import Wait
+from sparklog.core.controller.state.image import ClusterImage
+from sparklog.core.controller.steps import Decision
+
+UNPAUSED_MAX: Final = 200
+"""With so many partitions or fewer a look takes no longer than many facts do, and there is no pause."""
+
+PARTITIONS_PER_PAUSED_MS: Final = 20
+"""A pause has a millisecond for each so many partitions, which is many times what a look at them takes."""
+
+
+@dataclass(slots=True)
+class OperationLooks:
+    waits: Mapping[int, tuple[Wait, ...]] = field(default_factory=dict)
+    """What each operation that is under way waits for, by the last look that found nothing to write."""
+    pause_until_ms: int = 0
+    is_due: bool = False
+    """Whether something may have changed since that look, and the pause lasts."""
+    _brokers: object = None
+    """What that look saw of brokers and operations."""
+    _is_awaited: bool = False
+    """Whether a ``WakeAt`` for the end of the pause was given."""
+
+    def next(self, image: ClusterImage, now_ms: int) -> Decision | None:
+        """The next write of an operation, if it is time to look and there is one."""
+        brokers = _brokers_and_operations(image)
+        if now_ms < self.pause_until_ms and brokers == self._brokers:
+            self.is_due = True
+            return None
+        found, waits = next_operation(image)
+        if waits != self.waits:
+            image.changes += 1  # reports of the cluster show them
+        pause_ms = _pause_ms(image.counts.partitions) if waits and found is None else 0
+        self.waits, self.pause_until_ms, self._brokers = waits, now_ms + pause_ms, brokers
+        self.is_due = self._is_awaited = False
+        return found
+
+    def wake(self) -> list[Action]:
+        """How the machine is called at the end of a pause, in which something may have changed."""
+        if not self.is_due or self._is_awaited:
+            return []
+        self._is_awaited = True
+        return [WakeAt(self.pause_until_ms)]
+
+    def check_invariants(self, image: ClusterImage) -> None:
+        """Nothing is left to write, and the waits are those of now, unless a look is due."""
+        if self.is_due:
+            assert self._is_awaited, "nothing ends the pause"
+            return
+        found, waits = next_operation(image)
+        assert found is None, found
+        assert waits == self.waits, (waits, self.waits)
+
+
+def _pause_ms(partitions: int) -> int:
+    return 0 if partitions <= UNPAUSED_MAX else partitions // PARTITIONS_PER_PAUSED_MS
+
+
+def _brokers_and_operations(image: ClusterImage) -> object:
+    return (
+        tuple((broker, live.broker.epoch) for broker, live in image.brokers.items()),
+        frozenset(image.shutting_down),
+        tuple((broker, known.version) for broker, known in image.known.items()),
+        tuple((number, operation.version) for number, operation in image.operations.items()),
+        image.applications,
+    )
