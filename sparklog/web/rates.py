@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from sparklog.client.cluster import ClusterClient
+from sparklog.client.group.lag_look import ends_of
 from sparklog.client.metadata.cluster_metadata import ClusterMetadata
 from sparklog.model.ids import TopicPartition
-from sparklog.web.lags import ends_of
 
 LOOKS_KEPT: Final = 360
 """An hour."""

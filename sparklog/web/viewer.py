@@ -14,11 +14,12 @@ from sparklog.client.calls.bootstrap import Endpoint
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.cluster_reports import report_of_brokers, report_of_controller
 from sparklog.client.errors import ClusterUnavailable
+from sparklog.client.group.lag_look import LagLook, look_at_groups
 from sparklog.client.metadata.cluster_metadata import ClusterMetadata
 from sparklog.model.errors import KafkaError, SparklogError
 from sparklog.network.dialing.connector import IN_THE_CLEAR, Connector
 from sparklog.web.event_tail import EventTail
-from sparklog.web.lags import LagHistory, Look, look_at_groups
+from sparklog.web.lags import LagHistory
 from sparklog.web.rates import WriteRates, look_at_ends
 from sparklog.web.shared_answers import SharedAnswers
 from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest, ClusterReportResponse
@@ -70,7 +71,7 @@ class Viewer:
         self._closed.set()
         self.cluster.close()
 
-    def lags(self) -> Look:
+    def lags(self) -> LagLook:
         """All groups with their lag, as they were some seconds ago at most."""
         return self.shared.get("lags", LAGS_MS, self._look_at_groups)
 
@@ -101,7 +102,7 @@ class Viewer:
             if self._closed.wait(LOOK_EVERY_S):
                 return
 
-    def _look_at_groups(self) -> Look:
+    def _look_at_groups(self) -> LagLook:
         look = look_at_groups(self.cluster)
         self.history.add(look)
         return look

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from sparklog.client.group.committed_offsets import fetch_committed
 from sparklog.client.group.group_admin import DEAD, GroupAdmin, MemberDescription
+from sparklog.client.group.lag_look import GroupLag, ends_of, query_of
 from sparklog.model.ids import TopicPartition
-from sparklog.web.lags import GroupLag, ends_of, query_of
 from sparklog.web.view_question import NothingThere, Question, page_of
 from sparklog.web.viewer import Viewer
 
