@@ -16,6 +16,7 @@ FEATURES_WORDS_MAX: Final = {
     "docs/web-page.md": 1_800,
     "docs/typed-topics.md": 2_800,
     "docs/tutorial-typed-topics.md": 600,
+    "docs/doctor.md": 700,
 }
 """What pages of features may have on top, once they are there."""
 CELL_WORDS_MAX: Final = 25

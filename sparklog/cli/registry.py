@@ -13,6 +13,7 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "status": "sparklog.cli.cluster.status.command:COMMAND",
     "brokers": "sparklog.cli.cluster.brokers.command:COMMAND",
     "events": "sparklog.cli.cluster.status.events:COMMAND",
+    "doctor": "sparklog.cli.cluster.doctor.command:COMMAND",
     "page": "sparklog.web.command:COMMAND",
     "topics": "sparklog.cli.logs.topics.command:COMMAND",
     "produce": "sparklog.cli.logs.produce.command:COMMAND",
