@@ -13,6 +13,7 @@ from sparklog.model.transaction_end import TransactionEnd
 from sparklog.records.control import build_marker
 from sparklog.records.envelope import split
 from sparklog.records.kafka.encode import Record, build_records_batch
+from sparklog.records.restamp import set_producer
 from sparklog.testing import InProcessCluster
 
 WAIT_S = 30
@@ -21,10 +22,10 @@ WAIT_S = 30
 class AppendedTransactions:
     """Batches and markers in partition 0 of a topic, appended to its leader as coordinators do."""
 
-    def __init__(self, cluster: InProcessCluster, topic: str) -> None:
+    def __init__(self, cluster: InProcessCluster, topic: str, schema: str | None = None) -> None:
         self.cluster = cluster
         self.place = TopicPartition(topic, 0)
-        cluster.create_topic(topic)
+        cluster.create_topic(topic, schema=schema)
         cluster.wait_for_isr(topic, 3)
         self.leader = cluster.wait_for_leader(topic)
 
@@ -43,6 +44,11 @@ class AppendedTransactions:
                 is_transactional=True,
             )
         )
+
+    def write_batch(self, producer_id: int, batch: bytearray) -> None:
+        """A batch of rows of a typed topic."""
+        set_producer(batch, 0, producer_id, 0, -1, is_transactional=True)
+        self._append(batch)
 
     def end(self, producer_id: int, *, commits: bool) -> None:
         end = TransactionEnd(commits, 0)

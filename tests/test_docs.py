@@ -55,7 +55,7 @@ CONTENTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
     ),
     "Reference": (6_200, ("docs/spark.md", "docs/types.md", "docs/format/wire.md")),
     "Formats": (
-        6_300,
+        6_400,
         (
             "docs/format/log-directory.md",
             "docs/format/batch.md",

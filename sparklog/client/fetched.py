@@ -17,6 +17,7 @@ from sparklog.client.transactions.cut import PartitionCut
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.parts import Part, read_parts
+from sparklog.records.arrow.cut_batch import cut_crc_matches
 from sparklog.records.bridge import values_of
 from sparklog.records.control import end_of_transaction
 from sparklog.records.decoding import read_columns
@@ -47,6 +48,8 @@ class FetchTerms:
     """Whether the aborted transactions are asked for up to the high watermark."""
     payload_kinds: tuple[int, ...] = SUPPORTED_PAYLOADS
     """``ALL_PAYLOADS`` of a reader that knows the topic's columns."""
+    columns: tuple[int, ...] | None = None
+    """The ids of those that it wants; None for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +82,13 @@ class Fetched:
         """The rows from the fetch offset up to ``end_offset`` (exclusive); small batches are joined."""
         read = read_columns if self.typed is None else self.typed.read
         offset_name = "offset" if self.typed is None else OFFSET
-        for together in read(self.records, self.visible(end_offset)):
-            rows = _cut(together, offset_name, self.fetch_offset, end_offset)
-            if rows.num_rows:
-                yield rows
+        try:
+            for together in read(self.records, self.visible(end_offset)):
+                rows = _cut(together, offset_name, self.fetch_offset, end_offset)
+                if rows.num_rows:
+                    yield rows
+        except CorruptBatch as error:
+            raise CorruptBatch(f"{self.topic_partition}: {error}") from None
 
     def visible(self, end_offset: int | None) -> Iterator[tuple[int, BatchHeader]]:
         """The intact batches that hold rows for this reader; a damaged one raises CorruptBatch."""
@@ -97,10 +103,11 @@ class Fetched:
                 yield position, header
 
     def _check(self, batch: memoryview, header: BatchHeader) -> None:
-        if not crc_matches(batch, 0, header):
+        matches = cut_crc_matches(batch, header) if header.is_cut else crc_matches(batch, 0, header)
+        if not matches:
             raise CorruptBatch(
-                f"{self.topic_partition}: the batch at offset {header.base_offset} has a wrong CRC; "
-                "its leader's disk, or the way here, has damaged it"
+                f"the batch at offset {header.base_offset} has a wrong CRC; its replica's disk, or the way "
+                "here, has damaged it"
             )
 
 
@@ -149,6 +156,7 @@ def fetch_request(
                 current_leader_epoch=leader.leader_epoch,
                 fetch_offset=positions[topic_partition],
                 partition_max_bytes=terms.partition_max_bytes,
+                columns=terms.columns,
             )
         )
     return FetchRequest(

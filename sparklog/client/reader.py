@@ -106,6 +106,7 @@ class _RangeReader:
             self._isolation_level,
             with_aborted=cut is not None,
             payload_kinds=SUPPORTED_PAYLOADS if typed is None else ALL_PAYLOADS,
+            columns=None if typed is None else typed.named_ids,
         )
         self._rack_terms = replace(self._terms, rack_id=cluster.client_rack)
         self._closest: BrokerId | None = None

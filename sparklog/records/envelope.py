@@ -17,8 +17,9 @@ All numbers are big-endian and signed, except the CRC:
      57  record count           i32
      61  payload
 
-Attributes: bits 0-2 codec, 3 log-append time, 4 transactional, 5 control, 6 delete horizon, and bit 14,
-which Kafka leaves unused: the payload is *arrow* instead of *records* (docs/format/batch.md).
+Attributes: bits 0-2 codec, 3 log-append time, 4 transactional, 5 control, 6 delete horizon, and two that
+Kafka leaves unused: 14, the payload is *arrow* instead of *records*, and 13, the batch has only the columns
+that a reader asked for (``arrow/cut_batch``), which no log has (docs/format/batch.md).
 
 Because the CRC covers neither offset nor leader epoch, an append changes 12 bytes and recomputes nothing.
 Bytes that are not a batch raise CorruptBatch. ``split`` leaves out an incomplete last batch, which the caller
@@ -55,10 +56,12 @@ LOG_APPEND_TIME_BIT: Final = 1 << 3
 TRANSACTIONAL_BIT: Final = 1 << 4
 CONTROL_BIT: Final = 1 << 5
 DELETE_HORIZON_BIT: Final = 1 << 6
+CUT_BIT: Final = 1 << 13
 ARROW_BIT: Final = 1 << 14
 KNOWN_BITS: Final = (
     COMPRESSION_MASK | LOG_APPEND_TIME_BIT | TRANSACTIONAL_BIT | CONTROL_BIT | DELETE_HORIZON_BIT | ARROW_BIT
 )
+"""The bits that a batch in a log may have."""
 
 NO_TIMESTAMP: Final = -1
 NO_SEQUENCE: Final = -1
@@ -145,6 +148,11 @@ class BatchHeader(NamedTuple):
     @property
     def is_arrow(self) -> bool:
         return bool(self.attributes & ARROW_BIT)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether only some of the stored batch's columns are there."""
+        return bool(self.attributes & CUT_BIT)
 
     @property
     def has_producer(self) -> bool:

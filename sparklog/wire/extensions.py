@@ -69,11 +69,13 @@ _ENDED: Final = Extension(5_019, "ended", "int64 array")
 _WITHOUT_STORE: Final = Extension(5_020, "without_store", "int64")
 _STORE_GIVEN_UP: Final = Extension(5_021, "store_given_up_in_epoch", "int64")
 _SCHEMA_VERSION: Final = Extension(5_030, "schema_version", "int64")
+_COLUMNS: Final = Extension(5_032, "columns", "int64 array")
 
 EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = MappingProxyType(
     {
         (0, "request", "ProduceRequest"): (_PAYLOAD_KINDS,),
         (1, "request", "FetchRequest"): (_PAYLOAD_KINDS, _WITH_ABORTED),
+        (1, "request", "FetchPartition"): (_COLUMNS,),
         (2, "response", "ListOffsetsPartitionResponse"): (
             _PRODUCERS,
             _LOG_START_OFFSET,

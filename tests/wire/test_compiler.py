@@ -206,6 +206,7 @@ SAMPLES = {
 DEFAULTS = {
     "payload_kinds": (),
     "own_apis": (),
+    "columns": None,
     "ended": (),
     "producers": b"",
     "min_insync_replicas": 1,

@@ -10,7 +10,7 @@ from sparklog.wire.codec import decode_body, encode_body
 from sparklog.wire.extensions import EXTENSION_TAG_MIN, EXTENSIONS
 from sparklog.wire.messages.control.stop_replica import StopReplicaRequest, StopReplicaTopicState
 from sparklog.wire.messages.control.update_metadata import UpdateMetadataBroker, UpdateMetadataRequest
-from sparklog.wire.messages.data.fetch import FetchRequest
+from sparklog.wire.messages.data.fetch import FetchPartition, FetchRequest, FetchTopic
 from sparklog.wire.messages.data.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
@@ -38,6 +38,20 @@ def test_payload_kinds_are_a_compact_array_of_int16_under_tag_5000() -> None:
     body = read_parts(encode_body(ProduceRequest(payload_kinds=(1, 0x0101)), 9))
     assert body.endswith(b"\x01\x88\x27\x05\x03\x00\x01\x01\x01")
     assert decode_body(ProduceRequest, 9, body).payload_kinds == (1, 0x0101)
+
+
+@pytest.mark.parametrize("columns", [None, (), (2, 7)])
+def test_wanted_columns_are_under_tag_5032_and_none_of_them_is_not_all(
+    columns: tuple[int, ...] | None,
+) -> None:
+    asked = FetchPartition(partition=0, fetch_offset=1, partition_max_bytes=9, columns=columns)
+    request = FetchRequest(topics=[FetchTopic(topic="t", partitions=[asked])])
+    body = read_parts(encode_body(request, 12))
+    ids = b"".join(number.to_bytes(8, "big") for number in columns or ())
+    tag = b"\xa8\x27" + bytes([len(ids) + 1, len(ids) // 8 + 1]) + ids
+    assert (tag in body) == (columns is not None)
+    assert decode_body(FetchRequest, 12, body) == request
+    encode_body(request, 11)  # older brokers answer with whole batches
 
 
 def test_the_topic_of_a_stop_is_sixteen_bytes_under_tag_5009() -> None:

@@ -1,4 +1,4 @@
-"""How many records were converted between message formats, and rows into JSON, for metrics."""
+"""How many records were converted between message formats, rows into JSON, and batches cut, for metrics."""
 
 from sparklog.model.ports import Guard
 
@@ -14,6 +14,10 @@ class ConversionStatistics:
         """Records for readers that know only message format 0 or 1."""
         self.json_rows = 0
         """Rows of typed topics for readers that know only Kafka's records."""
+        self.cut_batches = 0
+        """Batches of typed topics for readers that named columns."""
+        self.cut_bytes = 0
+        """What these batches have on disk, and the readers did not want."""
 
     def count_produced(self, records: int) -> None:
         with self._guard:
@@ -26,3 +30,8 @@ class ConversionStatistics:
     def count_json_rows(self, rows: int) -> None:
         with self._guard:
             self.json_rows += rows
+
+    def count_cut(self, batches: int, left_out_bytes: int) -> None:
+        with self._guard:
+            self.cut_batches += batches
+            self.cut_bytes += left_out_bytes

@@ -5,7 +5,8 @@ not hold: a batch is given in parts. What lies in front of a batch that cannot b
 and the next fetch begins after that.
 
 A batch of which nothing is left for the reader gives it no offset to go on from. If a whole read consists of
-such batches, the log is read on after them.
+such batches, the log is read on after them. It is also read on for readers that are given much less than is
+on disk, up to the end of a stretch that bounds how much one fetch looks at.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
+from sparklog.core.producers.transactions import AbortedTransaction
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.parts import Part, part_length, read_part, slice_part
 from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, parse_header
@@ -28,11 +30,15 @@ class StoredBatch(NamedTuple):
 
     def read(self) -> bytes:
         """The bytes, in memory; OSError if they cannot be read."""
-        return read_part(self.part, self.position, self.header.size_bytes)
+        return self.read_start(self.header.size_bytes)
 
-    def as_it_is(self) -> Part:
-        """The bytes, without reading them."""
-        return slice_part(self.part, self.position, self.header.size_bytes)
+    def read_start(self, length: int) -> bytes:
+        """The first ``length`` bytes, in memory, or all; OSError if they cannot be read."""
+        return read_part(self.part, self.position, min(length, self.header.size_bytes))
+
+    def slice(self, position: int, length: int) -> Part:
+        """Some of the bytes, without reading them."""
+        return slice_part(self.part, self.position + position, length)
 
 
 class Room(NamedTuple):
@@ -56,6 +62,14 @@ class Converted(NamedTuple):
     error: ErrorCode = ErrorCode.none
 
 
+def as_it_is(batch: StoredBatch, room: Room) -> Converted:
+    """The whole batch without reading it; nothing if there is no room."""
+    size_bytes = batch.header.size_bytes
+    if size_bytes > room.bytes_max and not room.at_least_one:
+        return Converted(is_whole=False)
+    return Converted((batch.slice(0, size_bytes),), size_bytes)
+
+
 Convert = Callable[[StoredBatch, Room], Converted]
 """CorruptBatch for a damaged batch."""
 
@@ -70,26 +84,41 @@ class ConvertingReader:
     has_given: bool = False
 
     def take(
-        self, partition: Partition, read: ReadRequest, result: ReadResult, convert: Convert
+        self,
+        partition: Partition,
+        read: ReadRequest,
+        result: ReadResult,
+        convert: Convert,
+        stretch_bytes: int = 0,
     ) -> ReadResult:
         """``result``, read from ``partition`` as asked by ``read``, with its batches converted.
+
+        The log is read on while there is room, until this fetch has looked at ``stretch_bytes`` of it.
 
         Raises:
             CorruptBatch: the first batch is damaged.
             OSError: the log cannot be read.
         """
+        limit = min(read.max_bytes, self.bytes_left)
+        run = _Run(convert, read.fetch_offset, limit, at_least_one=not self.has_given)
+        aborted: dict[AbortedTransaction, None] = {}  # each once: the reader forgets one at its marker
+        seen_bytes, answer = 0, result
         while result.parts:
-            limit = min(read.max_bytes, self.bytes_left)
-            run = _Run(convert, read.fetch_offset, limit, at_least_one=not self.has_given)
             run.add(result.parts)
-            if run.given or run.error is not ErrorCode.none or not run.is_whole:
-                self.converted += run.count
-                self.bytes_left = max(self.bytes_left - run.size_bytes, 0)
-                self.has_given = self.has_given or bool(run.given)
-                return result._replace(error=run.error, parts=tuple(run.given), size_bytes=run.size_bytes)
+            aborted |= dict.fromkeys(result.aborted)
+            seen_bytes, answer = seen_bytes + result.size_bytes, result
+            if run.is_over or (run.given and seen_bytes >= stretch_bytes):
+                break
             read = read._replace(fetch_offset=run.next_offset)
             result = partition.reads.read(read, at_least_one_batch=True, is_retry=True)
-        return result
+        if not run.given and run.is_whole:
+            return result
+        self.converted += run.count
+        self.bytes_left = max(self.bytes_left - run.size_bytes, 0)
+        self.has_given = self.has_given or bool(run.given)
+        return answer._replace(
+            error=run.error, parts=tuple(run.given), size_bytes=run.size_bytes, aborted=tuple(aborted)
+        )
 
 
 class _Run:
@@ -106,6 +135,11 @@ class _Run:
         self.error = ErrorCode.none
         self.is_whole = True
         """Whether every batch is done."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more can be given."""
+        return not self.is_whole or (bool(self.given) and self.size_bytes >= self._bytes_max)
 
     def add(self, parts: Sequence[Part]) -> None:
         """What lies in front of a batch that cannot be converted is given, and the rest is left."""

@@ -6,6 +6,7 @@
 | no kinds of payload | *records* | *records*, each row as JSON |
 | takes *arrow* version 1 | as on disk | *records*, each row as JSON |
 | takes *arrow* version 2, too | as on disk | as on disk |
+| names columns, too | refused | cut, with these columns |
 
 Our own clients say in each fetch which kinds they take. What is given as on disk leaves by ``sendfile``.
 """
@@ -14,6 +15,7 @@ from collections.abc import Collection
 
 from sparklog.broker.conversion.conversion_statistics import ConversionStatistics
 from sparklog.broker.conversion.converting_reader import ConvertingReader
+from sparklog.broker.conversion.cut_columns import CutColumns
 from sparklog.broker.conversion.for_old_reader import format_of_fetch, messages_taken
 from sparklog.broker.conversion.typed_rows import json_taken
 from sparklog.broker.conversion.untyped_rows import as_records
@@ -30,6 +32,7 @@ class Reader:
         self._form = format_of_fetch(fetch_version)
         self._payload_kinds = payload_kinds
         self._converter = ConvertingReader(bytes_max)
+        self._cut = CutColumns()
 
     def take(self, partition: Partition, read: ReadRequest, result: ReadResult) -> ReadResult:
         """``result``, read from ``partition`` as asked by ``read``, with the bytes that this client is given.
@@ -42,6 +45,8 @@ class Reader:
             return messages_taken(self._form, self._converter, partition, read, result)
         version = TYPED_ARROW_VERSION if partition.is_typed else ARROW_VERSION
         if takes_arrow(self._payload_kinds, version):
+            if read.columns is not None:
+                return self._cut.take(self._converter, partition, read, result)
             return result
         if partition.is_typed:
             return json_taken(self._converter, partition, read, result)
@@ -53,3 +58,5 @@ class Reader:
             statistics.count_fetched(self._converter.converted)
         elif self._converter.converted:
             statistics.count_json_rows(self._converter.converted)
+        if self._cut.batches:
+            statistics.count_cut(self._cut.batches, self._cut.left_out_bytes)

@@ -12,6 +12,7 @@ from sparklog.broker.conversion.converting_reader import (
     ConvertingReader,
     Room,
     StoredBatch,
+    as_it_is,
 )
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
@@ -38,11 +39,8 @@ def as_json(
 
     The first is NOT_LEADER_OR_FOLLOWER, upon which every client asks again: the columns are on their way.
     """
-    size_bytes = batch.header.size_bytes
     if not batch.header.is_arrow:
-        if size_bytes > room.bytes_max and not room.at_least_one:
-            return Converted(is_whole=False)
-        return Converted((batch.as_it_is(),), size_bytes)
+        return as_it_is(batch, room)
     if columns is None:
         return _unknown(topic_partition, "the topic's columns are on their way here")
     try:

@@ -8,13 +8,14 @@ fetch asks for, and which answers it gets, depend on its session (``fetch_sessio
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
 from sparklog.broker.call import Call, bounded_timeout_ms
 from sparklog.broker.conversion.for_old_reader import format_of_fetch
 from sparklog.broker.conversion.readers import Reader
+from sparklog.broker.handlers.wanted_columns import misplaced, refused
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.asked_partitions import AskedPartition
@@ -76,7 +77,10 @@ def handle(call: Call, request: FetchRequest) -> None:
 
 def _fetch(call: Call, request: FetchRequest, leave: Callable[[], None]) -> None:
     """Answer now or later; ``leave`` is called when there is an answer."""
-    if request.isolation_level not in ISOLATION_LEVELS:
+    reason = misplaced(request)
+    if reason:
+        logger.warning("a fetch from %s is refused: %s", call.context.client_host, reason)
+    if reason or request.isolation_level not in ISOLATION_LEVELS:
         leave()
         _refuse(call, request)
         return
@@ -182,6 +186,10 @@ def _find_all(call: Call, context: FetchContext) -> list[Asked]:
         if follower is None and (refusal := _cannot_read(call, name)) is not None:
             asked.append(Asked(entry, answer=ReadResult(refusal)))
             continue
+        columns = entry.asked.columns
+        if columns is not None and (error := _refused_columns(call, columns, found)) is not ErrorCode.none:
+            asked.append(Asked(entry, answer=ReadResult(error)))
+            continue
         read = entry.read_request(
             follower,
             follower_epoch,
@@ -224,6 +232,15 @@ def _cannot_read(call: Call, topic: str) -> ErrorCode | None:
     if format_of_fetch(call.version) is not None and not config.get_bool("message.downconversion.enable"):
         return ErrorCode.unsupported_version
     return None
+
+
+def _refused_columns(call: Call, columns: Collection[int], partition: Partition) -> ErrorCode:
+    """The error of a partition of which columns are wanted that it does not give."""
+    error, why = refused(columns, partition)
+    if error is not ErrorCode.none:
+        client = call.context.client_host
+        logger.warning("columns of %s are not given to %s: %s", partition.topic_partition, client, why)
+    return error
 
 
 def _racks(call: Call, request: FetchRequest) -> dict[BrokerId, str | None]:
@@ -276,7 +293,7 @@ def _for_client(request: FetchRequest, one: Asked, result: ReadResult, reader: R
         return reader.take(one.partition, one.read, result)
     except (OSError, CorruptBatch) as problem:
         logger.error(
-            "%s: a batch cannot be given to a plain client: %s", one.partition.topic_partition, problem
+            "%s: a batch cannot be converted for its reader: %s", one.partition.topic_partition, problem
         )
         return result._replace(error=ErrorCode.corrupt_message, parts=())
 

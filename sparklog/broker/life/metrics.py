@@ -136,3 +136,13 @@ def conversion_metrics(conversions: ConversionStatistics) -> Iterator[Metric]:
         "Rows of typed topics that were given as JSON, to readers that know only Kafka's records.",
         conversions.json_rows,
     )
+    yield counter(
+        "sparklog_broker_fetch_cut_batches_total",
+        "Batches of typed topics of which readers were given the columns that they had named.",
+        conversions.cut_batches,
+    )
+    yield counter(
+        "sparklog_broker_fetch_cut_bytes_total",
+        "Bytes of these batches that were not sent.",
+        conversions.cut_bytes,
+    )

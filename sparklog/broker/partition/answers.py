@@ -118,6 +118,8 @@ class ReadRequest(NamedTuple):
     """Whether a consumer reads nothing of open or aborted transactions."""
     with_aborted: bool = False
     """Whether a consumer that reads up to the high watermark gets the list of aborted transactions."""
+    columns: tuple[int, ...] | None = None
+    """The ids of the columns that a consumer of a typed topic wants; None for whole batches."""
 
     @property
     def visibility(self) -> Visibility:

@@ -60,6 +60,7 @@ class AskedPartition:
                 log_start_offset=asked.log_start_offset,
                 read_committed=read_committed,
                 with_aborted=with_aborted,
+                columns=asked.columns,
             )
         return read
 

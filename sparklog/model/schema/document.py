@@ -96,6 +96,11 @@ class SchemaDocument:
         """The columns of a version from 1 to the newest."""
         return _fields_at(self.columns, version)
 
+    @property
+    def column_ids(self) -> frozenset[int]:
+        """The ids of the columns of all versions, also those that were dropped."""
+        return frozenset(history.id for history in self.columns)
+
     def name_of(self, column: int | None) -> str:
         """The newest name of a column by its id; empty for none."""
         found = [history for history in self.columns if history.id == column]

@@ -82,26 +82,28 @@ def serialise(batch: pa.RecordBatch, compression: Compression) -> memoryview:
 
 
 def payload_of_batch(batch: Bytes, header: BatchHeader) -> tuple[memoryview, ArrowHeader]:
-    """The payload and its header; CorruptBatch if they are malformed, or damaged."""
+    """The payload and its header; CorruptBatch if they are malformed, or damaged. Of a batch that is cut
+    (``cut_batch``) not all of the message is there.
+    """
     if len(batch) < header.size_bytes:
         raise CorruptBatch(f"{len(batch)} bytes are less than the batch's {header.size_bytes}")
     if header.attributes & COMPRESSION_MASK or header.is_control:
         raise CorruptBatch(f"an arrow batch cannot have attributes {header.attributes:#06x}")
     payload = memoryview(batch)[ENVELOPE_BYTES : header.size_bytes]
-    return payload, parse_arrow_header(payload)
+    return payload, parse_arrow_header(payload, is_partial=header.is_cut)
 
 
 def read_message(
-    payload: memoryview, ours: ArrowHeader, header: BatchHeader, schema: ArrowSchema
+    message: Bytes, ours: ArrowHeader, header: BatchHeader, schema: ArrowSchema
 ) -> dict[int, Any]:
     """The columns that are present, by their ids, fully checked; CorruptBatch if anything is wrong."""
     present = [column.column_id for column in ours.columns]
     schema.check(ours.schema_id, present)
-    message = payload[ours.header_length :]
     check_message(message, ours)
     layout = parse_layout(message)
     check_layout(schema, layout, ours, header)
-    if sum(uncompressed_bytes(message[layout.metadata_length :], layout)) > DECOMPRESSED_BYTES_MAX:
+    body = memoryview(message)[layout.metadata_length :]
+    if sum(uncompressed_bytes(body, layout)) > DECOMPRESSED_BYTES_MAX:
         raise CorruptBatch(f"an arrow payload decompresses to more than {DECOMPRESSED_BYTES_MAX} bytes")
     try:
         rows = pa.ipc.read_record_batch(_aligned(message), schema.of_columns(present))
@@ -111,7 +113,7 @@ def read_message(
     return dict(zip(present, rows.columns, strict=True))
 
 
-def _aligned(message: memoryview) -> pa.Buffer:
+def _aligned(message: Bytes) -> pa.Buffer:
     """The message at an address that Arrow can use; copied only if it is not aligned to 8 bytes."""
     buffer = pa.py_buffer(message)
     return buffer if buffer.address % 8 == 0 else pa.py_buffer(bytes(message))

@@ -160,7 +160,7 @@ def read_rows(batch: Bytes, header: BatchHeader) -> ArrowRows:
     payload, ours = payload_of_batch(batch, header)
     if ours.version != ARROW_VERSION:
         raise CorruptBatch(f"these are rows of a typed topic, by version {ours.schema_id} of its columns")
-    columns = read_message(payload, ours, header, UNTYPED)
+    columns = read_message(payload[ours.header_length :], ours, header, UNTYPED)
     _check_headers(columns.get(HEADERS_COLUMN))
     return ArrowRows(
         key=columns.get(KEY_COLUMN),

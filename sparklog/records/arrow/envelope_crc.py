@@ -11,6 +11,7 @@ from typing import Final
 from crc32c import crc32c
 
 from sparklog.model.errors import CorruptBatch
+from sparklog.records.envelope import CUT_BIT
 
 COVERED_FROM: Final = 21
 """Where the envelope's attributes begin."""
@@ -27,13 +28,19 @@ HEADER_CRC_END: Final = 12
 ENVELOPE_CRC_POSITION: Final = 48
 FIXED_BYTES_MIN: Final = 56
 
+_CUT_BYTE: Final = CUT_BIT >> 8
+"""The bit that marks a batch as cut, in the first of the attributes' bytes."""
+
 _U32: Final = struct.Struct("<I")
 _LENGTH_POSITION: Final = 4
 
 
 def envelope_crc(batch: bytes | bytearray | memoryview) -> int:
-    """The CRC of the envelope's bytes 21 to 60, as they are now."""
-    return crc32c(memoryview(batch)[COVERED_FROM:HEADER_POSITION])
+    """The CRC of the envelope's bytes 21 to 60, as they are now; of a batch that is cut, as it was stored."""
+    covered = memoryview(batch)[COVERED_FROM:HEADER_POSITION]
+    if covered[0] & _CUT_BYTE:
+        covered = memoryview(bytes([covered[0] ^ _CUT_BYTE]) + covered[1:])
+    return crc32c(covered)
 
 
 def header_crc(header: bytes | bytearray | memoryview) -> int:

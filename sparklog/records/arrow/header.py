@@ -137,8 +137,19 @@ class ArrowHeader:
         return ADDED.pack(self.envelope_crc, FIXED.size + ADDED.size, self.timestamp_unit)
 
 
-def parse_arrow_header(payload: Bytes) -> ArrowHeader:
-    """The header at the start of an arrow payload, with its CRC checked; CorruptBatch if it is malformed."""
+class DamagedColumn(CorruptBatch):
+    """The bytes of one column are not those that its CRC was made of."""
+
+    def __init__(self, entry: ColumnEntry) -> None:
+        super().__init__(f"the CRC {entry.crc:#010x} of column {entry.column_id} does not match")
+        self.column_id = entry.column_id
+
+
+def parse_arrow_header(payload: Bytes, *, is_partial: bool = False) -> ArrowHeader:
+    """The header at the start of an arrow payload, with its CRC checked; CorruptBatch if it is malformed.
+
+    ``is_partial``: not all of the Arrow message follows, and the caller compares its length.
+    """
     if len(payload) < FIXED.size:
         raise CorruptBatch(f"an arrow payload of {len(payload)} bytes is shorter than its header")
     (
@@ -154,7 +165,8 @@ def parse_arrow_header(payload: Bytes) -> ArrowHeader:
     header = memoryview(payload)[:header_length]
     if header_crc(header) != crc:
         raise CorruptBatch(f"the CRC {crc:#010x} of the arrow header does not match")
-    if flags & ~KNOWN_FLAGS or metadata_length + body_length != len(payload) - header_length:
+    has_all = is_partial or metadata_length + body_length == len(payload) - header_length
+    if flags & ~KNOWN_FLAGS or not has_all:
         raise CorruptBatch(
             f"an arrow header with flags {flags:#06x}, {metadata_length} bytes of metadata and {body_length} "
             f"of body before {len(payload) - header_length} bytes"
@@ -203,11 +215,11 @@ def check_message(message: Bytes, header: ArrowHeader) -> None:
 
 
 def check_regions(body: Bytes, columns: Sequence[ColumnEntry]) -> None:
-    """CorruptBatch unless the bytes of each of these columns match the CRC in the directory."""
+    """DamagedColumn unless the bytes of each of these columns match the CRC in the directory."""
     view = memoryview(body)
     for column in columns:
         if crc32c(view[column.offset : column.offset + column.length]) != column.crc:
-            raise CorruptBatch(f"the CRC {column.crc:#010x} of column {column.column_id} does not match")
+            raise DamagedColumn(column)
 
 
 def _parse_directory(

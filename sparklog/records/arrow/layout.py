@@ -30,9 +30,9 @@ _U8: Final = struct.Struct("<B")
 _U16: Final = struct.Struct("<H")
 _I16: Final = struct.Struct("<h")
 _I32: Final = struct.Struct("<i")
-_U32: Final = struct.Struct("<I")
+U32: Final = struct.Struct("<I")
 _I64: Final = struct.Struct("<q")
-_PAIR: Final = struct.Struct("<qq")
+PAIR: Final = struct.Struct("<qq")
 _PAIRS_MAX: Final = 65_535
 """The greatest number of nodes or buffers of a batch; the column directory counts them in 16 bits."""
 
@@ -140,7 +140,7 @@ def _parse(message: memoryview) -> IpcLayout:
     if continuation != _CONTINUATION or padded <= 0 or metadata_length > len(message):
         raise CorruptBatch(f"{len(message)} bytes that begin {bytes(message[:8]).hex()} are no Arrow message")
     metadata = message[PREFIX.size : metadata_length]
-    table = FlatTable(metadata, _U32.unpack_from(metadata, 0)[0])
+    table = FlatTable(metadata, U32.unpack_from(metadata, 0)[0])
     version, kind = table.number(MessageField.VERSION, _I16), table.number(MessageField.HEADER_TYPE, _U8)
     if version != METADATA_V5 or kind != RECORD_BATCH:
         raise CorruptBatch(f"an Arrow message of version {version} and type {kind} is not a V5 record batch")
@@ -207,7 +207,7 @@ class FlatTable:
     def target(self, number: int) -> int:
         """Position in the metadata of what a field points to; 0 if it is absent."""
         position = self.field(number)
-        return position + int(_U32.unpack_from(self._metadata, position)[0]) if position else 0
+        return position + int(U32.unpack_from(self._metadata, position)[0]) if position else 0
 
     def table(self, number: int) -> "FlatTable | None":
         position = self.target(number)
@@ -218,10 +218,10 @@ class FlatTable:
         position = self.target(number)
         if not position:
             return []
-        count = int(_U32.unpack_from(self._metadata, position)[0])
-        if count > _PAIRS_MAX or count * _PAIR.size > len(self._metadata) - position - _U32.size:
+        count = int(U32.unpack_from(self._metadata, position)[0])
+        if count > _PAIRS_MAX or count * PAIR.size > len(self._metadata) - position - U32.size:
             raise CorruptBatch(
                 f"an Arrow vector of {count} entries in {len(self._metadata)} bytes of metadata"
             )
-        start = position + _U32.size
-        return [_PAIR.unpack_from(self._metadata, start + _PAIR.size * nth) for nth in range(count)]
+        start = position + U32.size
+        return [PAIR.unpack_from(self._metadata, start + PAIR.size * nth) for nth in range(count)]

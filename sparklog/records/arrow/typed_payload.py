@@ -8,7 +8,7 @@ The record's time is that of the topic's timestamp column (``arrow_times``); wit
 the time of writing, which is the batch's base timestamp.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from sparklog.records.arrow.arrow_message import (
     read_message,
 )
 from sparklog.records.arrow.arrow_times import in_milliseconds
+from sparklog.records.arrow.cut_batch import message_of_cut
 from sparklog.records.arrow.envelope_crc import envelope_crc
 from sparklog.records.arrow.header import MICROSECONDS, ArrowHeader
 from sparklog.records.arrow.mapping import mapped_columns
@@ -114,9 +115,13 @@ def typed_batch(
     )
 
 
-def read_typed(batch: Bytes, header: BatchHeader, topic: TopicColumns) -> TypedRows:
+def read_typed(
+    batch: Bytes, header: BatchHeader, topic: TopicColumns, wanted: Collection[int] = ()
+) -> TypedRows:
     """The rows of a typed batch, fully checked. CorruptBatch if anything is wrong, UnknownColumns for a
     version of the columns that ``topic`` lacks.
+
+    ``wanted`` are the ids for which a batch was cut; one that is not has all of its columns.
     """
     payload, ours = payload_of_batch(batch, header)
     if ours.version != TYPED_ARROW_VERSION:
@@ -130,7 +135,10 @@ def read_typed(batch: Bytes, header: BatchHeader, topic: TopicColumns) -> TypedR
             f"key column, timestamp column and unit {named} are not those of the topic, "
             f"{(columns.key, columns.timestamp, MICROSECONDS)}"
         )
-    present = read_message(payload, ours, header, columns.schema)
+    message: Bytes = payload[ours.header_length :]
+    if header.is_cut:
+        message, ours = message_of_cut(message, ours, wanted)
+    present = read_message(message, ours, header, columns.schema)
     _check_null_counts(ours, present)
     return TypedRows(columns, header, present, offset_deltas_of(ours, header))
 

@@ -392,5 +392,6 @@ def test_a_batch_is_read_with_the_schema_that_it_was_written_with_and_no_other()
     value = EXAMPLE.column("value")
     batch = wrapped(b"".join(message_pieces(other, {VALUE_COLUMN: value}, len(value), Compression.NONE)))
     payload, ours = payload_of_batch(batch, parse_header(batch))
-    assert read_message(payload, ours, parse_header(batch), other)[VALUE_COLUMN].equals(value)
+    message = payload[ours.header_length :]
+    assert read_message(message, ours, parse_header(batch), other)[VALUE_COLUMN].equals(value)
     refuse(batch, "schema 7 is unknown")

@@ -20,7 +20,11 @@ CLOSING_EPOCH: Final = -1
 
 @dataclass(slots=True, kw_only=True)
 class FetchPartition:
-    IGNORABLE: ClassVar[frozenset[str]] = frozenset({"current_leader_epoch", "log_start_offset"})
+    """``columns`` is an extension of ours: the ids of the columns of a typed topic that this client wants,
+    outside sessions only; None for all, and also () names some.
+    """
+
+    IGNORABLE: ClassVar[frozenset[str]] = frozenset({"current_leader_epoch", "log_start_offset", "columns"})
 
     partition: int
     current_leader_epoch: int = -1
@@ -28,6 +32,7 @@ class FetchPartition:
     last_fetched_epoch: int = -1
     log_start_offset: int = -1
     partition_max_bytes: int
+    columns: tuple[int, ...] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
