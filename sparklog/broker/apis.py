@@ -7,6 +7,7 @@ from sparklog.broker.call import Call
 from sparklog.broker.forwarding import forward
 from sparklog.broker.handlers import (
     api_versions,
+    broker_report,
     cluster_report,
     delete_records,
     describe_cluster,
@@ -91,6 +92,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "DeleteAcls": acls.handle_delete,
     "DescribeConfigs": describe_configs.handle,
     "ClusterReport": cluster_report.handle,
+    "BrokerReport": broker_report.handle,
     "DescribeSchema": describe_schema.handle,
     "DescribeLogDirs": describe_log_dirs.handle,
     "SaslAuthenticate": sasl.handle_authenticate,

@@ -36,6 +36,7 @@ from sparklog.model.ports import Executor, Guard
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.time import Clock
 from sparklog.network.access.access_control import AccessControl
+from sparklog.wire.messages.discovery.broker_report import BrokerReportRequest, BrokerReportResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ class BrokerContext:
     departed_brokers: DepartedBrokers
     schemas: Schemas
     report: ReportCopy
+    own_report: Callable[[BrokerReportRequest], BrokerReportResponse]
+    """Says what this broker knows of itself."""
     columns: ColumnLoads
     clock: Clock
     settings: CurrentSettings

@@ -114,10 +114,15 @@ class Lock(Protocol):
 
 
 class Space(NamedTuple):
-    """The size of a file system, and what of it is left for processes without privileges."""
+    """The size of a file system, and what of it is left for processes without privileges. Inodes are -1
+    where files take none. ``device``: its number at this host; empty where that is not known.
+    """
 
     total_bytes: int
     free_bytes: int
+    total_inodes: int = -1
+    free_inodes: int = -1
+    device: str = ""
 
 
 class Disk(Protocol):
@@ -308,7 +313,13 @@ class LocalDisk:
 
     def space(self, path: str) -> Space:
         state = os.statvfs(path)
-        return Space(state.f_blocks * state.f_frsize, state.f_bavail * state.f_frsize)
+        inodes = (state.f_files, state.f_favail) if state.f_files else (-1, -1)
+        return Space(
+            state.f_blocks * state.f_frsize,
+            state.f_bavail * state.f_frsize,
+            *inodes,
+            device=str(os.stat(path).st_dev),
+        )
 
     def lock(self, path: str) -> Lock:
         return LocalLock(path)

@@ -107,6 +107,7 @@ UNCONDITIONAL: Final[Mapping[str, Asked]] = {
     "DescribeTransactions": asked("DescribeTransactions", transactional_ids=[ID]),
     "OpenWrite": with_topics("OpenWrite", app_id=OWN_NAME),
     "ClusterReport": asked("ClusterReport"),
+    "BrokerReport": asked("BrokerReport"),
     "AlterSchema": asked("AlterSchema", topic=TOPIC, from_version=1),
     "OperateBrokers": asked("OperateBrokers", action="cancel"),
     "DescribeSchema": asked("DescribeSchema", topics=[TOPIC]),
@@ -151,6 +152,7 @@ INSIDE: Final[Mapping[tuple[str, Condition], Asked]] = {
     ("DescribeCluster", Condition.with_operations): asked(
         "DescribeCluster", include_cluster_authorized_operations=True
     ),
+    ("BrokerReport", Condition.with_warnings): asked("BrokerReport", warnings_max=1),
     ("OpenWrite", Condition.under_own_name): with_topics("OpenWrite", app_id=OWN_NAME),
     ("OpenWrite", Condition.under_other_name): with_topics("OpenWrite", app_id=ID),
     ("EndWrite", Condition.under_other_name): asked("EndWrite", app_id=ID),
@@ -176,6 +178,7 @@ OUTSIDE: Final[Mapping[tuple[str, Condition], Asked]] = {
     ("DeleteTopics", Condition.named_by_id): UNCONDITIONAL["DeleteTopics"],
     ("CreateDelegationToken", Condition.for_another_owner): asked("CreateDelegationToken"),
     ("DescribeCluster", Condition.with_operations): asked("DescribeCluster"),
+    ("BrokerReport", Condition.with_warnings): asked("BrokerReport"),
     ("EndWrite", Condition.under_other_name): asked("EndWrite", app_id=OWN_NAME),
 }
 """Requests of the same API that need no right with that condition, where none in ``INSIDE`` is one."""
@@ -216,6 +219,7 @@ IS_IN: Final[Mapping[Condition, Callable[[Any, int], bool]]] = {
     Condition.created_automatically: lambda request, _: request.allow_auto_topic_creation,
     Condition.with_settings: lambda _, version: version >= 5,
     Condition.with_operations: lambda request, _: request.include_cluster_authorized_operations,
+    Condition.with_warnings: lambda request, _: request.warnings_max > 0,
     Condition.for_another_owner: lambda request, _: request.owner_principal_name is not None,
 }
 """Whether a request of an API with that condition is in the case, as far as the request says it."""

@@ -263,7 +263,7 @@ def _answer(call: Call, context: FetchContext, asked: list[Asked], results: Resu
         results = _without_what_is_forbidden_now(call, request, results)
     reader = Reader(call.version, request.payload_kinds, _reply_bytes_max(call, request))
     answers: list[tuple[AskedPartition, FetchPartitionData]] = []
-    fetched: list[tuple[Partition, int]] = []
+    fetched: list[tuple[Partition, int, int]] = []
     for one in asked:
         result = one.answer if one.partition is None else results[one.partition.topic_partition]
         assert result is not None, one
@@ -273,14 +273,15 @@ def _answer(call: Call, context: FetchContext, asked: list[Asked], results: Resu
         data = _partition(call, request, one.entry.asked.partition, result)
         answers.append((one.entry, data))
         if one.partition is not None and data.records and request.replica_id < 0:
-            fetched.append((one.partition, parts_length(data.records)))
+            records = max(0, result.next_offset - one.entry.asked.fetch_offset)
+            fetched.append((one.partition, parts_length(data.records), records))
     if call.meter is not None:
         size_bytes = sum(parts_length(data.records or ()) for _, data in answers)
         if call.meter.delay_of_read_ms(size_bytes):
             call.reply(context.throttled())
             return
-    for partition, size_bytes in fetched:
-        partition.counts.count_fetched(size_bytes)
+    for partition, size_bytes, records in fetched:
+        partition.counts.count_fetched(size_bytes, records)
     reader.count_in(call.broker.conversions)
     call.reply(context.answer(answers))
 

@@ -39,6 +39,7 @@ from sparklog.core.client_quotas.sampled_rate import Windows
 from sparklog.core.security.audit import Audit
 from sparklog.core.security.requester import ANONYMOUS
 from sparklog.model.cluster_facts import Node
+from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
 from sparklog.model.loops import Loop, Loops
@@ -46,11 +47,17 @@ from sparklog.model.ports import Executor
 from sparklog.model.settings.config import BrokerConfig
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.network.access.access_control import AccessControl, access_control_of
+from sparklog.wire.messages.discovery.broker_report import BrokerReportRequest, BrokerReportResponse
 from sparklog.zookeeper.entity_configs import ConfigsReader, EntityConfigs
 from sparklog.zookeeper.rule_watch import RuleWatch
 
 CONTROLLER_CALLS_MAX: Final = 4
 """Requests of clients that wait for the controller at the same time; further ones queue."""
+
+
+def no_report(_: BrokerReportRequest) -> BrokerReportResponse:
+    """Of a broker without a process of its own."""
+    return BrokerReportResponse(error_code=ErrorCode.broker_not_available)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +112,8 @@ class BodyPorts:
     """Settings whose values the broker finds at its start; filled in once it listens."""
     audit: Audit | None = None
     """Gets denials and acts of administration; None without an audit."""
+    own_report: Callable[[BrokerReportRequest], BrokerReportResponse] = no_report
+    """Says what the broker's process knows of itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +255,7 @@ def _context(
         doubted_leaders=replication.doubted_leaders,
         departed_brokers=DepartedBrokers(inside.clock),
         schemas=Schemas(metadata, ports.controller, inside.new_guard()),
+        own_report=ports.own_report,
         report=ReportCopy(ports.controller, inside.clock, inside.new_guard()),
         columns=replication.columns,
         clock=inside.clock,

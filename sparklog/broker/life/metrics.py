@@ -17,6 +17,7 @@ _TRAFFIC: Final[tuple[tuple[str, str, Callable[[Traffic], int]], ...]] = (
     ("produced_bytes", "Bytes appended to the partitions led here.", attrgetter("produced_bytes")),
     ("produced_records", "Records appended to the partitions led here.", attrgetter("produced_records")),
     ("fetched_bytes", "Bytes of batches sent to consumers.", attrgetter("fetched_bytes")),
+    ("fetched_records", "Offsets of batches sent to consumers.", attrgetter("fetched_records")),
 )
 
 

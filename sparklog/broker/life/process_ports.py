@@ -7,8 +7,9 @@ something does nothing where the start did not get so far.
 import logging
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, Final
 
 from sparklog.broker.coordination.metrics import coordinator_metrics
@@ -28,6 +29,8 @@ from sparklog.broker.life.open_directories import Host
 from sparklog.broker.life.options import BrokerOptions, ZooKeeperSession
 from sparklog.broker.life.quota_metrics import quota_metrics
 from sparklog.broker.life.remote_metrics import remote_metrics
+from sparklog.broker.life.reporting.own_report import OwnReport
+from sparklog.broker.life.reporting.sampler import Sampler
 from sparklog.broker.life.request_metrics import connection_metrics, request_metrics
 from sparklog.broker.life.store_threads import StoreThreads
 from sparklog.broker.ports import Ports
@@ -114,6 +117,7 @@ class ProcessPorts:
         """To other brokers, one for each lane."""
         self._link = ControllerLink(client_id=name, connector=connector)
         self._statistics = RequestStatistics()
+        self._own_report = OwnReport(options.broker_id, self._clock)
         self._audit = open_audit(config, name, self._clock)
         self._store: StoreThreads | None = None
         self._reactor: Reactor | None = None
@@ -147,6 +151,7 @@ class ProcessPorts:
     # Start
 
     def connect(self) -> None:
+        self._own_report.warnings.begin()
         self.zookeeper.on_session(self._note_session)
         self.zookeeper.start(self._config.get_int("zookeeper.connection.timeout.ms"))
 
@@ -183,6 +188,7 @@ class ProcessPorts:
             own_principal=own_principal(self._config) if self._config.get_str(AUTHORIZER) else ANONYMOUS,
             identity=self._identity,
             audit=self._audit.audit,
+            own_report=self._own_report.answer,
         )
 
     def listen(self, body: BrokerBody) -> Broker:
@@ -201,7 +207,7 @@ class ProcessPorts:
         body.coordinators.start(self._loops, self.zookeeper_loops)
 
     def start_chores(self, body: BrokerBody) -> None:
-        """Retention, compaction, copies to the store and metrics."""
+        """Retention, compaction, copies to the store, figures and metrics."""
         settings = body.context.settings
         housekeeping = Housekeeping(body.parts.chores, self._config)
         housekeeping.start()
@@ -215,7 +221,13 @@ class ProcessPorts:
             for name, loop in body.question_loops():
                 self.zookeeper_loops.start(name, loop)
         self._certificate_metrics = watch_expiry("broker", self._tls, self._clock, self._timer)
-        self._start_metrics(body)
+        reactor = self._reactor
+        assert reactor is not None
+        sampler = Sampler(body.parts, reactor, self._statistics, self._clock)
+        read_metrics = partial(self._metrics, body, reactor)
+        self._own_report.begin(body.replicas, sampler, read_metrics)
+        self._chores.append(self._own_report.end)
+        self._start_metrics(read_metrics)
 
     def _users_reader(self) -> tuple[UsersReader, ...]:
         """What follows the users of logins; nothing without them."""
@@ -279,33 +291,30 @@ class ProcessPorts:
         }
         return identity if broker.rack is None else {**identity, "broker.rack": broker.rack}
 
-    def _start_metrics(self, body: BrokerBody) -> None:
+    def _metrics(self, body: BrokerBody, reactor: Reactor) -> Iterable[Metric]:
+        """As of now."""
+        return (
+            *broker_metrics(body.replicas, body.context.log_dirs, body.replication.proposals),
+            zookeeper_metric(self._away_ms()),
+            *disk_metrics(body.context.log_dirs, body.parts.free_spaces),
+            *topic_metrics(body.parts.traffic, body.replicas),
+            *coordinator_metrics(body.coordinators),
+            *connection_metrics(reactor),
+            *conversion_metrics(body.context.conversions),
+            *request_metrics(self._statistics),
+            *quota_metrics(body.context.quotas),
+            *remote_metrics(body.copies),
+            *self._certificate_metrics(),
+        )
+
+    def _start_metrics(self, read_metrics: Callable[[], Iterable[Metric]]) -> None:
         port = self._config.get_int("metrics.port")
         if port < 0:
             return
         # Here, so that only those pay for its library who want metrics.
         from sparklog.network.metrics_server import serve_metrics
 
-        reactor = self._reactor
-        assert reactor is not None
-        server = serve_metrics(
-            lambda: (
-                *broker_metrics(body.replicas, body.context.log_dirs, body.replication.proposals),
-                zookeeper_metric(self._away_ms()),
-                *disk_metrics(body.context.log_dirs, body.parts.free_spaces),
-                *topic_metrics(body.parts.traffic, body.replicas),
-                *coordinator_metrics(body.coordinators),
-                *connection_metrics(reactor),
-                *conversion_metrics(body.context.conversions),
-                *request_metrics(self._statistics),
-                *quota_metrics(body.context.quotas),
-                *remote_metrics(body.copies),
-                *self._certificate_metrics(),
-            ),
-            self._options.host,
-            port,
-            name=self._name,
-        )
+        server = serve_metrics(read_metrics, self._options.host, port, name=self._name)
         if server is not None:
             self.metrics_port = server.port
             self._chores.append(server.close)
@@ -339,6 +348,7 @@ class ProcessPorts:
 
     def close(self) -> None:
         """End the threads that nothing above waits for any more."""
+        self._own_report.warnings.end()
         self._audit.close()
         self._timer.stop()
         self._executor.stop()

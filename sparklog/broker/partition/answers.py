@@ -99,6 +99,8 @@ class ReadResult(NamedTuple):
     """For consumers that leave them out: the aborted transactions with records in ``parts``."""
     history: HistoryRange | None = None
     """What to read from the remote store instead: nothing of it is on this disk."""
+    next_offset: int = -1
+    """Where ``parts`` end, exclusive; -1 where nothing was read."""
 
 
 class ReadRequest(NamedTuple):

@@ -25,6 +25,7 @@ from sparklog.broker.partition.producer_gate import ProducerGate
 from sparklog.broker.partition.reads import Reads
 from sparklog.broker.partition.topic_traffic import TopicCounts
 from sparklog.core.replication.actions import OutwardEffect
+from sparklog.core.replication.follower_progress import UNKNOWN_OFFSET
 from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import NOBODY_WAITS, Beginning, IsrReply, Leader
 from sparklog.core.replication.replica import Replica
@@ -183,6 +184,19 @@ class Partition:
         """How many offsets the last stable offset lags the high watermark."""
         marks = self._replica.marks
         return max(0, marks.high_watermark - marks.last_stable_offset)
+
+    def follower_lags(self) -> dict[BrokerId, int]:
+        """How many offsets each follower lacks, as far as it has fetched in this epoch; empty unless we
+        lead.
+        """
+        leader, end = self._replica.leader, self._replica.marks.log_end_offset
+        if leader is None:
+            return {}
+        return {
+            follower: max(0, end - progress.log_end_offset)
+            for follower, progress in leader.followers.items()
+            if progress.log_end_offset != UNKNOWN_OFFSET
+        }
 
     def is_in_sync(self, follower: BrokerId) -> bool:
         """Whether we lead, and ``follower`` is in the ISR or about to be."""

@@ -167,4 +167,5 @@ def _result(
         preferred,
         marks.last_stable_offset,
         aborted,
+        next_offset=-1 if read is None else read.next_offset,
     )

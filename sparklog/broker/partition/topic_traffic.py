@@ -6,6 +6,7 @@ counted in the series that its topic has when it is read, so each series only ri
 """
 
 from collections.abc import Callable
+from functools import reduce
 from heapq import nlargest
 from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
@@ -24,6 +25,7 @@ class Traffic(NamedTuple):
     produced_bytes: int = 0
     produced_records: int = 0
     fetched_bytes: int = 0
+    fetched_records: int = 0
 
     @property
     def bytes_moved(self) -> int:
@@ -42,6 +44,7 @@ class TopicCounts:
     __slots__ = (
         "__weakref__",
         "_fetched_bytes",
+        "_fetched_records",
         "_guard",
         "_produced_bytes",
         "_produced_records",
@@ -51,7 +54,7 @@ class TopicCounts:
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
-        self._produced_bytes = self._produced_records = self._fetched_bytes = 0
+        self._produced_bytes = self._produced_records = self._fetched_bytes = self._fetched_records = 0
         self.read = Traffic()
         """The counts at the last scrape."""
         self.shown = Traffic()
@@ -62,14 +65,17 @@ class TopicCounts:
             self._produced_bytes += size_bytes
             self._produced_records += records
 
-    def count_fetched(self, size_bytes: int) -> None:
+    def count_fetched(self, size_bytes: int, records: int) -> None:
         with self._guard:
             self._fetched_bytes += size_bytes
+            self._fetched_records += records
 
     @property
     def now(self) -> Traffic:
         with self._guard:
-            return Traffic(self._produced_bytes, self._produced_records, self._fetched_bytes)
+            return Traffic(
+                self._produced_bytes, self._produced_records, self._fetched_bytes, self._fetched_records
+            )
 
 
 class TopicTraffic:
@@ -88,6 +94,12 @@ class TopicTraffic:
             if counts is None:
                 counts = self._topics[topic] = TopicCounts(self._new_guard())
             return counts
+
+    def total(self) -> Traffic:
+        """All topics that are here now."""
+        with self._guard:
+            topics = list(self._topics.values())
+        return reduce(Traffic.plus, (counts.now for counts in topics), Traffic())
 
     def read(self) -> dict[str, Traffic]:
         """The series of now, by topic; ``OTHER_TOPICS`` is the last one, if it is not all 0."""

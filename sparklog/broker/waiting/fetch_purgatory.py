@@ -360,7 +360,12 @@ def with_history(result: ReadResult, read: HistoryRead, left: int) -> ReadResult
     if read.size_bytes and left <= 0:  # other partitions have more by now; the next fetch gets these records
         return result
     return result._replace(
-        error=read.error, parts=read.parts, size_bytes=read.size_bytes, aborted=read.aborted, history=None
+        error=read.error,
+        parts=read.parts,
+        size_bytes=read.size_bytes,
+        aborted=read.aborted,
+        history=None,
+        next_offset=read.next_offset,
     )
 
 

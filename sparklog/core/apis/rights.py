@@ -103,6 +103,11 @@ DESCRIBE_SCHEMA: Final = Right(AclOperation.cluster_action, ResourceType.cluster
 """Brokers ask the controller for schemas that they lack."""
 READ_REPORTS: Final = Right(AclOperation.describe, ResourceType.cluster, or_else=CLUSTER_ACTION)
 """Brokers ask the controller for their copy of the report."""
+DESCRIBE_BROKER: Final = (
+    DESCRIBE_CLUSTER,
+    Right(AclOperation.alter, ResourceType.cluster, Condition.with_warnings),
+)
+"""A broker's warnings name what is other people's, so they are for those who look after the cluster."""
 END_WRITE: Final = Right(AclOperation.write, ResourceType.transactional_id, Condition.under_other_name)
 OPEN_WRITE: Final = (
     WRITE_TOPIC,

@@ -50,6 +50,8 @@ class Condition(enum.Enum):
     """Metadata of a missing topic, where neither the request nor the broker forbids to create it."""
     with_settings = "with its settings"
     """Nothing is refused without this right: the response has no settings of the new topic."""
+    with_warnings = "for its warnings"
+    """The request asks for lines of the broker's log."""
     with_operations = "to show the operations on it"
     """Nothing is refused without this right: the response has no operation on the cluster."""
     listed = "that is listed"

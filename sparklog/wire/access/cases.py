@@ -67,6 +67,7 @@ CASES: Final[Mapping[Condition, Case]] = MappingProxyType(
         ),
         Condition.of_clients: lambda _, topic: topic.name not in INTERNAL_TOPICS,
         Condition.of_internal_topics: lambda _, topic: topic.name in INTERNAL_TOPICS,
+        Condition.with_warnings: lambda asked, _: asked.request.warnings_max > 0,
         Condition.named_by_id: lambda _, topic: topic.name is None,
         Condition.for_another_owner: _is_of_another,
         # Of what a response shows, or of what another request of the same client is asked for:

@@ -11,10 +11,10 @@ from sparklog.model.ids import NO_TOPIC_ID, TopicId
 from sparklog.wire.access.cases import CASES, FIRST_BATCHED_VERSION
 from sparklog.wire.access.mirror import ERRORS, mirrored, refused
 from sparklog.wire.access.question import Admitted, Denied, Finish, Question, Verdict
+from sparklog.wire.access.reports import broker_report, cluster_report
 from sparklog.wire.messages.admin.create_topics import CreateTopicsResponse
 from sparklog.wire.messages.admin.delete_topics import DeletableTopicResult, DeleteTopicsResponse
 from sparklog.wire.messages.data.produce import ProduceResponse, ProduceTopicResponse
-from sparklog.wire.messages.discovery.cluster_report import ClusterReportResponse
 from sparklog.wire.messages.discovery.find_coordinator import (
     Coordinator,
     FindCoordinatorResponse,
@@ -291,30 +291,6 @@ def _open_write(asked: Question) -> Verdict:
     return Admitted(request)
 
 
-HIDDEN_WAIT: Final = "partitions of topics that you may not describe"
-
-
-def _cluster_report(asked: Question) -> Verdict:
-    """Events and waits that name topics are for those who may describe each of them, and for brokers. Who may
-    not is given a wait without its words.
-    """
-    if asked.access.sees(AclOperation.cluster_action, ResourceType.cluster):
-        return Admitted(asked.request)
-
-    def finish(response: ClusterReportResponse) -> ClusterReportResponse:
-        waits = [wait for operation in response.operations for wait in operation.waits]
-        names = {name for event in response.events for name in event.topics}
-        names.update(name for wait in waits for name in wait.topics)
-        visible = asked.access.filter(AclOperation.describe, ResourceType.topic, names)
-        response.events = [event for event in response.events if visible.issuperset(event.topics)]
-        for wait in waits:
-            if not visible.issuperset(wait.topics):
-                wait.words, wait.topics = HIDDEN_WAIT, []
-        return response
-
-    return Admitted(asked.request, finish)
-
-
 def _alter_users(asked: Question) -> Verdict:
     """Each user is answered once, whichever of the two lists names it."""
     request = asked.request
@@ -338,6 +314,7 @@ PARTLY: Final[Mapping[str, Callable[[Question], Verdict]]] = MappingProxyType(
         "AddPartitionsToTxn": _add_partitions,
         "OpenWrite": _open_write,
         "AlterUserScramCredentials": _alter_users,
-        "ClusterReport": _cluster_report,
+        "ClusterReport": cluster_report,
+        "BrokerReport": broker_report,
     }
 )

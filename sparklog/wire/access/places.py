@@ -124,6 +124,7 @@ PLACES: Final[Mapping[str, tuple[Place, ...]]] = MappingProxyType(
         "AlterUserScramCredentials": (_by_module,),
         "DescribeCluster": (_by_handler,),
         "ClusterReport": (_cluster,),
+        "BrokerReport": (_cluster, _cluster),
         "OperateBrokers": (_cluster,),
         "DescribeProducers": (_topics,),
         "DescribeTransactions": (

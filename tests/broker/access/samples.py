@@ -215,6 +215,8 @@ SAMPLES: Final[Mapping[tuple[str, Condition], Sample]] = {
         _in(51, "ScramCredentialDeletion", name="matrix", mechanism=1)]),
     ("DescribeCluster", Condition.with_operations): _sample(60, include_cluster_authorized_operations=True),
     ("ClusterReport", ALWAYS): _sample(10_004),
+    ("BrokerReport", ALWAYS): _sample(10_005),
+    ("BrokerReport", Condition.with_warnings): _sample(10_005, warnings_max=1),
     ("OperateBrokers", ALWAYS): _sample(10_006, action="cancel", operation=1_000_000),
     ("DescribeProducers", ALWAYS): _sample(61, topics=[
         _in(61, "DescribeProducersTopic", name=TOPIC, partition_indexes=[0])]),

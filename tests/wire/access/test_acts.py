@@ -37,6 +37,7 @@ CHANGING = {
 }  # fmt: skip
 NOT_ADMINISTRATION = {
     "Metadata": "topics that it creates are created by CreateTopics",
+    "BrokerReport": "it reads lines of a log",
 }
 """Requests with such a right that are no acts, each with its reason."""
 
