@@ -1,4 +1,6 @@
-"""The controller's report of the cluster and its operations, through any broker, or at the controller."""
+"""The controller's report of the cluster and its operations, through any broker, or at the controller; and
+what one broker reports of itself.
+"""
 
 from typing import Final
 
@@ -7,6 +9,7 @@ from sparklog.client.cluster import ClusterClient
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.network.dialing.connector import Connector
 from sparklog.wire.messages.admin.operate_brokers import OperateBrokersRequest, OperateBrokersResponse
+from sparklog.wire.messages.discovery.broker_report import BrokerReportRequest, BrokerReportResponse
 from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest, ClusterReportResponse
 
 CONTROLLER_TIMEOUT_MS: Final = 3_000
@@ -34,6 +37,19 @@ def report_of_controller(
         endpoint.host, endpoint.port, client_id=client_id, timeout_ms=CONTROLLER_TIMEOUT_MS
     ) as connection:
         return _checked(connection.call(request, timeout_ms=CONTROLLER_TIMEOUT_MS))
+
+
+def report_of_broker(
+    cluster: ClusterClient, broker_id: int, request: BrokerReportRequest, *, timeout_ms: int
+) -> BrokerReportResponse:
+    """Asked once. OSError if the broker is not reached in time; KafkaError if it is not alive, is starting,
+    is of a release that gives no such reports, or if the user lacks DESCRIBE on the cluster, or for warnings
+    ALTER.
+    """
+    response: BrokerReportResponse = cluster.call_broker(broker_id, request, timeout_ms=timeout_ms)
+    if response.error_code is not ErrorCode.none:
+        raise KafkaError(response.error_code, response.error_message or response.error_code.name)
+    return response
 
 
 def operate_brokers(

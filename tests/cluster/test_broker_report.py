@@ -11,7 +11,7 @@ import pytest
 from sparklog import __version__
 from sparklog.broker.life.body import no_report
 from sparklog.broker.life.reporting.own_report import OwnReport
-from sparklog.client.broker_reports import report_of_broker
+from sparklog.client.cluster_reports import report_of_broker
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.network.clock import SystemClock
 from sparklog.testing import InProcessCluster

@@ -1,5 +1,6 @@
 """What the views say of real brokers."""
 
+import os
 import re
 from typing import Any
 
@@ -46,6 +47,10 @@ def test_one_broker_shows_directories_settings_of_its_own_and_its_events(ask: An
     assert [one["replicas"] for one in found["log_dirs"]] == [6]
     assert {"name": "broker.id", "value": "2", "source": "static broker"} in found["settings"]
     assert [event["words"] for event in found["events"]] == ["broker 2 on 127.0.0.1 serves"]
+    process = found["process"]
+    assert process["pid"] == os.getpid()
+    assert process["memory_bytes"] > 0
+    assert 0 < process["open_files"] < process["open_files_max"]
 
 
 def test_a_broker_that_never_registered_is_not_there(ask: Any) -> None:
@@ -125,6 +130,7 @@ def test_a_broker_that_dies_is_named_until_it_returns(ask: Any, cluster: InProce
     assert found["verdict"]["findings"][0]["view"] == "brokers/3"
     assert [row["name"] for row in ask("/topics?only=unwell")["rows"]] == ["orders-0", "orders-1", "orders-2"]
     assert ask("/brokers/3")["log_dirs"] == []
+    assert ask("/brokers/3")["process"] is None
     cluster.revive(3)
     cluster.wait_for_isr("orders-2", 3)
     for name in ("orders-0", "orders-1"):

@@ -56,7 +56,7 @@ CONTROLLER_CALLS_MAX: Final = 4
 
 
 def no_report(_: BrokerReportRequest) -> BrokerReportResponse:
-    """Of a broker without a process of its own."""
+    """The answer of a broker without a process of its own."""
     return BrokerReportResponse(error_code=ErrorCode.broker_not_available)
 
 

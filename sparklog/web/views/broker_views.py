@@ -1,7 +1,9 @@
 """``/brokers`` and ``/brokers/N``: every broker that has registered, also one that is away."""
 
 from dataclasses import asdict
+from typing import Final
 
+from sparklog.client.cluster_reports import report_of_broker
 from sparklog.client.settings import describe_broker
 from sparklog.model.errors import SparklogError
 from sparklog.model.kafka_numbers import ConfigSource
@@ -10,9 +12,11 @@ from sparklog.web.view_question import NothingThere, Question
 from sparklog.web.viewer import SLOW_MS, Viewer
 from sparklog.web.views.event_rows import event_row
 from sparklog.web.views.overview import known_disks
+from sparklog.wire.messages.discovery.broker_report import BrokerReportRequest
 from sparklog.wire.messages.discovery.cluster_report import ReportedBroker
 
 EVENTS_OF_BROKER: int = 20
+PROCESS: Final = ("host", "pid", "started_ms", "memory_bytes", "cores", "open_files", "open_files_max")
 
 
 def brokers(viewer: Viewer, _: Question) -> dict[str, object]:
@@ -37,6 +41,7 @@ def broker(viewer: Viewer, question: Question) -> dict[str, object]:
         "age_ms": report.age_ms,
         "broker": _row(found, disks),
         "log_dirs": [disk.as_json() for disk in disks],
+        "process": viewer.shared.get(("process", wanted), SLOW_MS, lambda: _process(viewer, wanted)),
         "settings": viewer.shared.get(("settings", wanted), SLOW_MS, lambda: _settings(viewer, wanted)),
         "events": [event_row(event) for event in events[:EVENTS_OF_BROKER]],
     }
@@ -53,6 +58,17 @@ def _row(one: ReportedBroker, disks: list[Disk]) -> dict[str, object]:
         "log_bytes": sum(replica.size_bytes for disk in own for replica in disk.replicas.values()),
         "offline_log_dirs": [disk.log_dir for disk in own if disk.is_offline],
     }
+
+
+def _process(viewer: Viewer, broker_id: int) -> dict[str, object] | None:
+    """What the broker says of its process; None if it does not answer, or is of an older release."""
+    try:
+        report = report_of_broker(
+            viewer.cluster, broker_id, BrokerReportRequest(), timeout_ms=ANSWER_TIMEOUT_MS
+        )
+    except (OSError, SparklogError):
+        return None  # its row says in which state it is
+    return {name: getattr(report, name) for name in PROCESS}
 
 
 def _settings(viewer: Viewer, broker_id: int) -> list[dict[str, object]] | None:

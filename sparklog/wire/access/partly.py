@@ -11,7 +11,7 @@ from sparklog.model.ids import NO_TOPIC_ID, TopicId
 from sparklog.wire.access.cases import CASES, FIRST_BATCHED_VERSION
 from sparklog.wire.access.mirror import ERRORS, mirrored, refused
 from sparklog.wire.access.question import Admitted, Denied, Finish, Question, Verdict
-from sparklog.wire.access.reports import broker_report, cluster_report
+from sparklog.wire.access.seen_reports import broker_report, cluster_report
 from sparklog.wire.messages.admin.create_topics import CreateTopicsResponse
 from sparklog.wire.messages.admin.delete_topics import DeletableTopicResult, DeleteTopicsResponse
 from sparklog.wire.messages.data.produce import ProduceResponse, ProduceTopicResponse

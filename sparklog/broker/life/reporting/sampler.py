@@ -9,7 +9,8 @@ import time
 from typing import Final
 
 from sparklog.broker.life.reporting.disk_facts import DirectoryFacts, directory_facts
-from sparklog.broker.life.reporting.figures import (
+from sparklog.broker.life.reporting.process_facts import process_facts
+from sparklog.broker.life.reporting.sampled_figures import (
     INTERVAL_MS,
     UNKNOWN,
     Counted,
@@ -17,7 +18,6 @@ from sparklog.broker.life.reporting.figures import (
     Levels,
     figures_of,
 )
-from sparklog.broker.life.reporting.process_facts import process_facts
 from sparklog.broker.replicas.replica_parts import ReplicaParts
 from sparklog.core.apis.api_table import APIS
 from sparklog.model.time import Clock

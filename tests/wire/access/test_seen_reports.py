@@ -7,7 +7,7 @@ import pytest
 from sparklog.core.apis.api_table import APIS
 from sparklog.core.security.acl import AclOperation, ResourceType
 from sparklog.wire.access.question import Admitted, Question
-from sparklog.wire.access.reports import broker_report
+from sparklog.wire.access.seen_reports import broker_report
 from sparklog.wire.messages.discovery.broker_report import (
     BrokerReportRequest,
     BrokerReportResponse,

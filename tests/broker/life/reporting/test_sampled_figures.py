@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparklog.broker.life.reporting.figures import (
+from sparklog.broker.life.reporting.sampled_figures import (
     SAMPLES_KEPT_MAX,
     Counted,
     FiguresHour,

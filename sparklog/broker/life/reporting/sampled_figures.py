@@ -56,7 +56,7 @@ class Levels:
     """Offsets that the follower lacks which lags most, of the partitions led here."""
     log_bytes: int = 0
     disk_free_bytes: float = UNKNOWN
-    """Of the disk that has the least."""
+    """On the disk that has the least."""
 
 
 def _rate(count: str) -> Callable[[Counted, Counted, Levels], float]:
