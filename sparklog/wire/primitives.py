@@ -19,6 +19,9 @@ from sparklog.model.parts import FileSlice, Part, parts_length
 ENTITIES_MAX: Final = 1_000_000
 """Entities (topics, partitions, ...) in one frame: some five times the partitions of the largest clusters."""
 
+NUMBERS_OF_AN_ENTITY: Final = 8
+"""Numbers of one array that count as an entity. The few replicas of a partition are part of theirs."""
+
 PART_COPY_BYTES_MAX: Final = 4096
 """Records up to this size are copied next to the fields around them; larger ones stay a part of their own."""
 
@@ -326,6 +329,7 @@ def numbers_reader(read_length: Callable[[Cursor], int], letter: str, *, nullabl
             _check_null(nullable, "an array")
             return None
         cursor.require(count, item_bytes)
+        cursor.count_entities(count // NUMBERS_OF_AN_ENTITY)
         start = cursor.position
         cursor.position = start + count * item_bytes
         return list(struct.unpack_from(f">{count}{letter}", cursor.buffer, start))

@@ -46,7 +46,12 @@ from sparklog.wire.messages.discovery.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
-from sparklog.wire.primitives import PART_COPY_BYTES_MAX
+from sparklog.wire.primitives import (
+    ENTITIES_MAX,
+    NUMBERS_OF_AN_ENTITY,
+    PART_COPY_BYTES_MAX,
+    append_uvarint,
+)
 
 
 class MemoryFile:
@@ -334,6 +339,24 @@ def test_a_frame_of_nothing_but_entities_is_refused_before_they_fill_the_memory(
     body = b"\x00\xff\xff\x00\x00\x00\x00" + topics + b"\x01\x01\x00" * count
     with pytest.raises(WireError, match="more than 1000000 entities"):
         decode_body(ProduceRequest, 9, body)
+
+
+def test_a_frame_of_nothing_but_numbers_is_refused_before_they_fill_the_memory() -> None:
+    count = (ENTITIES_MAX + 1) * NUMBERS_OF_AN_ENTITY
+    kinds = bytearray()
+    append_uvarint(kinds, count + 1)
+    kinds += bytes(2 * count)
+    body = bytearray(encode_body(ProduceRequest(), 9)[0][:-1]) + b"\x01"
+    append_uvarint(body, 5_000)
+    append_uvarint(body, len(kinds))
+    body += kinds
+    tracemalloc.start()
+    try:
+        with pytest.raises(WireError, match="more than 1000000 entities"):
+            decode_body(ProduceRequest, 9, body)
+        assert tracemalloc.get_traced_memory()[1] < 64 * 1024
+    finally:
+        tracemalloc.stop()
 
 
 # Values that do not fit

@@ -12,6 +12,9 @@ REPEATS_MIN: Final = 3
 HEADER_BYTES_MAX: Final = 256
 """Longer headers are read each time: a connection keeps one for each API that it asks."""
 
+HEADERS_MAX: Final = 24
+"""Headers of further APIs and versions are read each time: no client asks for so many."""
+
 
 class ConnectionForms:
     """One connection's; its requests are decoded one after another."""
@@ -46,13 +49,16 @@ class ConnectionForms:
         request = None if header is None else header.decode(frame)
         if request is None:
             request = decode_request(frame)
-            header = HeaderForm(frame)
-            if header.size_bytes <= HEADER_BYTES_MAX:
-                self._headers[header.api] = header
+            self._keep(HeaderForm(frame))
         return request
 
+    def _keep(self, header: HeaderForm) -> None:
+        headers = self._headers
+        if header.size_bytes <= HEADER_BYTES_MAX and (len(headers) < HEADERS_MAX or header.api in headers):
+            headers[header.api] = header
+
     def _learn(self, frame: memoryview, request: Request) -> None:
-        shape = shape_of(request)
+        shape = shape_of(request, len(frame))
         if shape is None or shape != self._shape:
             self._shape, self._repeats = shape, 1
             return

@@ -33,6 +33,11 @@ from sparklog.wire.versions import KNOWN_VERSIONS
 FIRST_VERSION: Final = 5
 """From it on answers have all the fields of ``AnswerForm``."""
 
+FORM_BYTES_MAX: Final = 1024
+"""What a request may have beside its batch. A connection keeps it decoded, where payload kinds take forty
+times their bytes.
+"""
+
 ANSWERS_KEPT: Final = 1024
 """Forms of answers, by version and topic."""
 
@@ -62,15 +67,16 @@ class Shape(NamedTuple):
     payload_kinds: tuple[int, ...]
 
 
-def shape_of(request: Request) -> Shape | None:
-    """None of a produce to more than one partition, or without a batch."""
+def shape_of(request: Request, frame_bytes: int) -> Shape | None:
+    """None of a produce to more than one partition, without a batch, or with much beside it."""
     header, body = request.header, request.body
     if header.api_version < FIRST_VERSION or len(body.topic_data) != 1:
         return None
     (topic,) = body.topic_data
     if len(topic.partition_data) != 1 or not 0 < len(topic.name) <= TOPIC_NAME_LENGTH_MAX:
         return None
-    if topic.partition_data[0].records is None:
+    records = topic.partition_data[0].records
+    if records is None or frame_bytes - len(records) > FORM_BYTES_MAX:
         return None
     return Shape(
         header.api_version,

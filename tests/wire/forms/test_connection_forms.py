@@ -1,11 +1,21 @@
 """When a connection has a form for its produces. ``fuzz.forms`` compares what forms read and write."""
 
+import gc
+import tracemalloc
+
 import pytest
 
 from sparklog.wire.codec import decode_request, encode_request
-from sparklog.wire.forms.connection_forms import REPEATS_MIN, ConnectionForms
+from sparklog.wire.forms.connection_forms import HEADERS_MAX, REPEATS_MIN, ConnectionForms
+from sparklog.wire.forms.produce_form import FORM_BYTES_MAX
+from sparklog.wire.messages.data.fetch import FetchRequest
+from sparklog.wire.messages.data.list_offsets import ListOffsetsRequest
 from sparklog.wire.messages.data.produce import ProducePartition, ProduceRequest, ProduceTopic
+from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest
+from sparklog.wire.messages.discovery.find_coordinator import FindCoordinatorRequest
 from sparklog.wire.messages.discovery.metadata import MetadataRequest
+from sparklog.wire.messages.groups.list_groups import ListGroupsRequest
+from sparklog.wire.versions import KNOWN_VERSIONS
 
 
 def frame(topic="quakes", *, partition=0, records=b"batch", version=9, correlation_id=7, more=b"", **options):
@@ -55,10 +65,57 @@ def test_requests_that_change_their_topic_each_time_have_no_form_made(forms):
 
 
 @pytest.mark.parametrize(
-    "options", [{"topic": "x" * 250}, {"topic": ""}, {"records": None}, {"more": b"!"}, {"version": 4}]
+    "options",
+    [
+        {"topic": "x" * 250},
+        {"topic": ""},
+        {"records": None},
+        {"more": b"!"},
+        {"version": 4},
+        {"transactional_id": "t" * FORM_BYTES_MAX},
+        {"payload_kinds": (256,) * FORM_BYTES_MAX},
+    ],
 )
 def test_some_requests_have_no_form(forms, options):
     assert not any(has_form(forms, frame(**options)) for _ in range(REPEATS_MIN + 2))
+
+
+def held_bytes(frames):
+    """What a connection holds after ``frames``, besides what all connections share."""
+    for one in frames:
+        ConnectionForms().decode(one)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        forms = ConnectionForms()
+        for one in frames:
+            forms.decode(one)
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_connection_does_not_hold_what_a_request_has_beside_its_batch():
+    asked = frame(payload_kinds=tuple(range(1_000, 11_000)), transactional_id="t" * 30_000)
+    assert held_bytes([asked] * (REPEATS_MIN + 1)) < 10_000
+
+
+def test_a_connection_holds_the_headers_of_a_few_apis_only():
+    classes = (
+        FindCoordinatorRequest,
+        FetchRequest,
+        ListOffsetsRequest,
+        ApiVersionsRequest,
+        ListGroupsRequest,
+    )
+    asked = [
+        memoryview(encode_request(message(), version, 1, "c" * 200)[4:])
+        for message in classes
+        for version in range(KNOWN_VERSIONS[message.API_KEY].max + 1)
+    ]
+    assert len(asked) > HEADERS_MAX + 10
+    assert held_bytes(asked) < HEADERS_MAX * 1_200
 
 
 def test_other_apis_between_them_change_nothing(forms):
