@@ -65,8 +65,8 @@ class InPlace:
         holder: Callable[[], int | None],
         thread_state: Callable[[int], ThreadState | None] = read_thread_state,
     ) -> None:
-        """``relieve`` puts another thread into the processor's place, ``holder`` is the native id of the
-        thread that has it; the watch calls both.
+        """``relieve`` puts another thread into the processor's place, or raises RuntimeError if there can be
+        none; ``holder`` is the native id of the thread that has it. The watch calls both.
         """
         self._work = work
         self._is_short = is_short
@@ -126,10 +126,8 @@ class InPlace:
                 before, seen = self._count, self._see(seen, looked_ms)
                 if self._is_ending.wait(SLOW_MS / 1_000):
                     return
-                if seen is not None and self._is_held_up(seen, looked_ms) and self._replaces(seen.exchange):
-                    self._is_ending.wait(PAUSE_MS / 1_000)
-                    self._slow_has_ended.wait()
-                    self._is_paused = False
+                if seen is not None and self._is_held_up(seen, looked_ms):
+                    self._replace(seen.exchange)
                 idle_looks = idle_looks + 1 if seen is None and self._count == before else 0
 
     def _see(self, before: _Seen | None, now_ms: MonotonicMs) -> _Seen | None:
@@ -155,17 +153,36 @@ class InPlace:
         self._is_watched = True
         return False
 
-    def _replaces(self, seen: Exchange) -> bool:
-        """Whether ``seen`` still held the processor, which has another thread now."""
+    def _replace(self, slow: Exchange) -> None:
+        """Give the processor another thread, and wait until ``slow`` has ended."""
+        try:
+            if not self._replaces(slow):
+                return
+            self._is_ending.wait(PAUSE_MS / 1_000)
+            self._slow_has_ended.wait()
+        except RuntimeError as error:
+            logger.warning(
+                "%s keeps its thread: no other can be started: %s; raise the limit of threads (ulimit -u)",
+                self._name, error,
+            )  # fmt: skip
+            self._is_ending.wait(PAUSE_MS / 1_000)
+        self._is_paused = False
+
+    def _replaces(self, slow: Exchange) -> bool:
+        """Whether ``slow`` still held the processor, which has another thread now."""
         with self._guard:
-            if self.under_way is not seen or self._is_ending.is_set():
+            if self.under_way is not slow or self._is_ending.is_set():
                 return False
             logger.info(
                 "%s is held up by a request of connection %d; another thread takes its place",
-                self._name, seen.context.connection_id,
+                self._name, slow.context.connection_id,
             )  # fmt: skip
             self._is_paused = True
             self._slow_has_ended.clear()
             self.under_way = None
-            self._relieve()
+            try:
+                self._relieve()
+            except RuntimeError:
+                self.under_way = slow
+                raise
             return True

@@ -86,8 +86,7 @@ class Processor:
         self._next_sweep_ms = MonotonicMs(clock.monotonic_ms() + self._sweep_ms)
         self._is_stopping = self._is_ended = False
         self._has_ended = threading.Event()
-        self._has_few = False
-        """Whether the selector has reported few events, which are being attended to."""
+        self._has_few = False  # whether the selector has reported few events, which are being attended to
         self.busy_since_ms: MonotonicMs | None = None
         """When the selector reported what is attended to: later requests are not received yet. Else None."""
         self._in_place = InPlace(
@@ -160,12 +159,15 @@ class Processor:
         return threading.Thread(target=self._run, name=self._name, daemon=True)
 
     def _relieve(self) -> None:
-        """Put another thread into this one's place; on the watch's thread."""
-        self.busy_since_ms = None
+        """Put another thread into this one's place; on the watch's thread. RuntimeError if none starts."""
         before, self._thread = self._thread, self._new_thread()
         before.name = f"{self._name}-relieved"
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self._thread, before.name = before, self._name
+            raise
         self._relieved = [*(thread for thread in self._relieved if thread.is_alive()), before]
-        self._thread.start()
 
     def _is_mine(self) -> bool:
         return self._thread is threading.current_thread()
@@ -195,7 +197,6 @@ class Processor:
                 self._attend(key.data, events)
             if not self._is_mine():
                 return  # the selector reports the other events to the thread that has replaced this one
-        self.busy_since_ms = None
         self._after_events()
 
     def _after_events(self) -> None:
@@ -206,8 +207,7 @@ class Processor:
             self._attend(self._responses.popleft(), NOTHING_WATCHED)
         if self._backlog:
             self._work_off_backlog()
-        if self._held_up:
-            self._readmit()
+        self._readmit()
         for _ in range(len(self._pending)):  # one with more than a turn's worth is pending again
             if (channel := self._pending.popleft()).has_pending:
                 self._attend(channel, selectors.EVENT_READ)
@@ -216,13 +216,13 @@ class Processor:
             action()
         if now_ms >= self._next_sweep_ms:
             self._close_idle(now_ms)
+        self.busy_since_ms = None
 
     def _wait_s(self) -> float:
         if self._responses or self._pending:
             return 0  # this thread itself has put them there, since it looked
-        until_ms = self._next_sweep_ms
-        if (due_ms := self._due.next_ms) is not None:
-            until_ms = min(until_ms, due_ms)
+        due_ms = self._due.next_ms
+        until_ms = self._next_sweep_ms if due_ms is None else min(due_ms, self._next_sweep_ms)
         return max(0, until_ms - self._clock.monotonic_ms()) / 1_000
 
     def _attend(self, channel: Channel, events: int) -> None:

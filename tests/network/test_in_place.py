@@ -9,7 +9,7 @@ import pytest
 
 from sparklog.network import in_place
 from sparklog.network.clock import SystemClock
-from sparklog.network.processor import IN_PLACE_EVENTS_MAX
+from sparklog.network.processor import IN_PLACE_EVENTS_MAX, Processor
 from tests.network.frames import frame
 from tests.network.held_handlers import Gate
 from tests.waiting import until
@@ -223,6 +223,31 @@ def test_after_the_pause_a_processor_works_on_requests_again(start, connect, han
     await_end_of_pause(client)
 
 
+class NoThread(threading.Thread):
+    """One too many for the system."""
+
+    def start(self) -> None:
+        raise RuntimeError("can't start new thread")
+
+
+def test_a_processor_goes_on_after_a_slow_request_where_no_other_thread_can_be_started(
+    start, connect, handle, monkeypatch, caplog
+) -> None:
+    monkeypatch.setattr(in_place, "PAUSE_MS", 20)
+    reactor = start()
+    slow, other = connect(reactor), connect(reactor)
+    assert other.call(SHORT)
+    with monkeypatch.context() as without_threads:
+        without_threads.setattr(Processor, "_new_thread", lambda _: NoThread())
+        handle.hold(slow)
+        until(lambda: "keeps its thread: no other can be started" in caplog.text, "the watch to find it slow")
+    handle.gate.open.set()
+    assert b"r-processor-0" in slow.read_frame()
+    await_end_of_pause(other)
+    handle.hold(slow)
+    assert not is_by_processor(other.call(SHORT))  # another thread can be started again, and is
+
+
 def test_a_failure_in_place_closes_only_its_own_connection(start_reactor, connect) -> None:
     def fail(exchange) -> None:
         if exchange.frame == SHORT:
@@ -246,6 +271,27 @@ def test_a_processor_that_is_held_up_has_received_nothing_since(start, connect, 
     until(lambda: clock.monotonic_ms() > held_ms + 10, "time to pass")
     assert reactor.attentive_until() <= held_ms
     handle.gate.open.set()
+    until(lambda: reactor.attentive_until() > held_ms, "the processor to go on")
+
+
+def test_a_processor_that_is_held_up_after_its_events_has_received_nothing_since(start, connect) -> None:
+    """The rest of a long reply, off a slow disk, for one."""
+    clock = SystemClock()
+    reactor = start(clock=clock)
+    assert connect(reactor).call(SHORT)
+    entered, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        entered.set()
+        release.wait(60)
+
+    (processor,) = reactor._processors
+    processor.postpone(0, hold)
+    assert entered.wait(60)
+    held_ms = clock.monotonic_ms()
+    until(lambda: clock.monotonic_ms() > held_ms + 10, "time to pass")
+    assert reactor.attentive_until() <= held_ms
+    release.set()
     until(lambda: reactor.attentive_until() > held_ms, "the processor to go on")
 
 
