@@ -38,8 +38,8 @@ def test_it_carries_the_demos_data_and_its_sources(wheel) -> None:
 
 
 def test_it_carries_the_settings_files_of_which_conf_is_the_only_source(wheel) -> None:
-    for source in (ROOT / "conf").iterdir():
-        assert wheel.read(f"sparklog_runtime/conf/{source.name}") == source.read_bytes()
+    for source in (path for path in (ROOT / "conf").rglob("*") if path.is_file()):
+        assert wheel.read(f"sparklog_runtime/{source.relative_to(ROOT)}") == source.read_bytes()
 
 
 def test_it_carries_the_page_and_the_licence_of_what_it_draws_with(wheel) -> None:

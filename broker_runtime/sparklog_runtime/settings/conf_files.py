@@ -3,6 +3,7 @@
     server.properties      settings of brokers and controller
     spark-defaults.conf    settings of Spark: what ``start`` and ``submit`` use on a cluster by themselves
     log4j2.properties      where Spark's own log goes
+    monitoring/            what Prometheus scrapes and alerts of, and a dashboard for Grafana
 
 They lie in ``conf/`` at the top of a clone, and in ``sparklog_runtime/conf`` of an installed package, where
 the wheel puts them (``pyproject.toml``).
@@ -17,7 +18,9 @@ from sparklog.model.settings.settings_text import parse_spark_properties
 SERVER_FILE: Final = "server.properties"
 SPARK_FILE: Final = "spark-defaults.conf"
 LOG4J_FILE: Final = "log4j2.properties"
-CONF_FILES: Final = (SERVER_FILE, SPARK_FILE, LOG4J_FILE)
+MONITORING_FILES: Final = ("monitoring/prometheus.yml", "monitoring/alerts.yml", "monitoring/dashboard.json")
+CONF_FILES: Final = (SERVER_FILE, SPARK_FILE, LOG4J_FILE, *MONITORING_FILES)
+"""By their paths within the folder."""
 
 _PACKAGE: Final = Path(__file__).parents[1]
 

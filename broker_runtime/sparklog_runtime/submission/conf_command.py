@@ -20,10 +20,10 @@ def write_conf_files(folder: Path) -> list[Path]:
             f"{', '.join(map(str, there))} would be overwritten: move it away, or give another directory"
         )
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in wanted:
+        for name, path in zip(CONF_FILES, wanted, strict=True):
+            path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("xb") as copy:
-                copy.write((conf_folder() / path.name).read_bytes())
+                copy.write((conf_folder() / name).read_bytes())
     except OSError as error:
         raise SparklogError(f"settings files cannot be written to {folder}: {error.strerror}") from error
     return wanted
@@ -45,7 +45,7 @@ conf_command: Final = Command(
     summary="write the commented settings files for brokers on a Spark cluster",
     add_arguments=_add_arguments,
     run=_run,
-    description=f"Write {', '.join(CONF_FILES)} into DIR, with every setting that matters and its default. "
-    "Nothing is overwritten.",
+    description=f"Write {', '.join(CONF_FILES)} into DIR, with every setting that matters and its default.\n"
+    "Those in monitoring/ are for Prometheus and Grafana. Nothing is overwritten.",
     examples=("sparklog conf conf",),
 )
