@@ -163,8 +163,8 @@ class JointWaits(Generic[ResultT, OutcomeT]):
                 # Begun, because the deadline is set after the last share has begun.
                 assert share.result is not None
                 wait.results[share.topic_partition] = self._decided(share.result, self._timed_out)
-        self._forget(late)
         self._answer_if_decided(wait)
+        self._forget(late)  # a slow disk may hold the lock of a partition
 
     def _abandon(self, wait: JointWait[ResultT, OutcomeT]) -> None:
         with wait.guard:
@@ -176,11 +176,13 @@ class JointWaits(Generic[ResultT, OutcomeT]):
         """The open shares of ``wait``, which are open no longer. Within its guard."""
         taken = dict(wait.open_shares)
         wait.open_shares.clear()
+        for token in taken:
+            self._waits.pop(token, None)
         return taken
 
-    def _forget(self, shares: dict[int, _OpenShare[ResultT, OutcomeT]]) -> None:
+    @staticmethod
+    def _forget(shares: dict[int, _OpenShare[ResultT, OutcomeT]]) -> None:
         for token, share in shares.items():
-            self._waits.pop(token, None)
             share.forget(token)
 
     def _answer_if_decided(self, wait: JointWait[ResultT, OutcomeT]) -> None:

@@ -150,7 +150,9 @@ class LoneWaits(Generic[ResultT, OutcomeT]):
             next_ms = min((wait.deadline_ms for wait in self._waits.values()), default=NO_DEADLINE)
             if next_ms < NO_DEADLINE:
                 self._set_timer(now_ms, next_ms)
-        for token, wait in late.items():
+        for wait in late.values():
             assert wait.result is not None, "a request has a deadline once it has a result"
-            wait.forget(token)
             wait.answer(self._decided(wait.result, self._timed_out))
+        # A slow disk may hold the lock of a partition: all have been answered by then.
+        for token, wait in late.items():
+            wait.forget(token)

@@ -1,6 +1,7 @@
 """A request that waits in several partitions is answered once, and leaves no token behind."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -94,6 +95,16 @@ def test_late_shares_say_so_and_their_partitions_forget_them(places, timer):
     assert places.answers == [{A: DONE, B: TIMED_OUT}]
     assert places.forgotten == [places.tokens[B]]
     assert len(places.waits) == 0
+
+
+def test_a_partition_whose_lock_a_slow_disk_holds_keeps_no_answer_back(places, timer, monkeypatch):
+    answered = []
+    monkeypatch.setattr(
+        places, "forgotten", SimpleNamespace(append=lambda _: answered.append(len(places.answers)))
+    )
+    places.run(places.share(A), places.share(B))
+    timer.fire()
+    assert (places.answers, answered) == ([{A: TIMED_OUT, B: TIMED_OUT}], [1, 1])
 
 
 def test_a_request_is_answered_once_however_many_outcomes_arrive(places, timer):

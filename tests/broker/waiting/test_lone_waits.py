@@ -1,6 +1,7 @@
 """A request that waits in one partition is answered once, in time, and by one timer for all of them."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -82,6 +83,17 @@ def test_a_request_whose_time_is_up_says_so_and_its_partition_forgets_it(place):
     place.joint.complete(place.tokens[0], ErrorCode.none)
     assert (place.answers, place.forgotten) == ([TIMED_OUT], place.tokens)
     assert len(place.joint) == 0
+
+
+def test_a_partition_whose_lock_a_slow_disk_holds_keeps_no_answer_back(place, monkeypatch):
+    answered = []
+    monkeypatch.setattr(
+        place, "forgotten", SimpleNamespace(append=lambda _: answered.append(len(place.answers)))
+    )
+    place.run()
+    place.run()
+    place.pass_time(1_000)
+    assert (place.answers, answered) == ([TIMED_OUT, TIMED_OUT], [2, 2])
 
 
 def test_one_timer_serves_many_requests_each_in_its_time(place):
