@@ -46,6 +46,7 @@ from sparklog.network.listener_tls import (
     inter_broker_connector,
     inter_broker_server,
     own_principal,
+    tls_of_metrics,
     watch_expiry,
 )
 from sparklog.network.loop_threads import LoopThreads, no_calls
@@ -110,6 +111,7 @@ class ControllerServer:
             audit=self._audit.audit,
         )
         self._tls = inter_broker_server(cluster_config)
+        self._metrics_tls = tls_of_metrics(cluster_config)
         self._logins = cluster_logins(cluster_config, [cluster_config.listeners.inter_broker])
         self._user_loops = LoopThreads(no_calls)
         self._reactor = self._new_reactor(port)
@@ -244,9 +246,10 @@ class ControllerServer:
 
         server = serve_metrics(
             lambda: (*controller_metrics(candidate), *certificate_metrics()),
-            self._host,
+            self._config.get_str("metrics.host") or self._host,
             port,
             name="controller",
+            tls=self._metrics_tls,
         )
         if server is not None:
             self.metrics_port = server.port

@@ -46,6 +46,16 @@ def tls_of_listener(config: BrokerConfig, listener: str) -> "ListenerTls | None"
     return server_side(config.tls(listener))
 
 
+def tls_of_metrics(config: BrokerConfig) -> "ListenerTls | None":
+    """The accepting side of what serves metrics, None if it is in the clear; raises as above."""
+    settings = None if config.get_int("metrics.port") < 0 else config.tls_of_metrics()
+    if settings is None:
+        return None
+    from sparklog.network.tls.from_settings import server_side
+
+    return server_side(settings)
+
+
 def tls_of_listeners(config: BrokerConfig) -> "dict[str, ListenerTls]":
     """The accepting sides of those listeners that speak TLS; raises as above."""
     sides = ((name, tls_of_listener(config, name)) for name in config.listeners.bound)

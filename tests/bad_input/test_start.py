@@ -260,6 +260,7 @@ OF_REFERENCE = f"{JAAS}=${{file:/etc/sparklog/secrets.properties:users}}"
         ("ZooKeeper's password, for everybody to see", ["zookeeper.digest=broker:secret"], ADVISED_ZOOKEEPER),
         ("a limit of a listener that there is not", ["listener.name.outside.max.connections=20"], ""),
         ("a rate of connections that is none", ["max.connection.creation.rate=-1"], ""),
+        ("metrics over TLS without a certificate", ["metrics.ssl.enable=true"], ""),
     ],
 )  # fmt: skip
 def test_a_setting_that_cannot_be_kept(

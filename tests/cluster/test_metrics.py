@@ -2,6 +2,7 @@
 
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -226,6 +227,36 @@ def test_no_port_is_open_and_no_library_imported_unless_metrics_are_wanted() -> 
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert ran.stdout == "[None, None] False\n", ran.stderr
+
+
+def test_metrics_are_served_at_an_address_of_their_own() -> None:
+    with with_metrics(1, settings={"metrics.host": "127.0.0.2"}) as cluster:
+        for server in (cluster.brokers[1], cluster.controller):
+            url = f"http://127.0.0.2:{server.metrics_port}/metrics"
+            with urllib.request.urlopen(url, timeout=20) as answer:
+                assert answer.read().startswith(b"# HELP sparklog_")
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", server.metrics_port), 5)
+
+
+def test_metrics_of_brokers_and_controller_need_a_certificate_where_they_ask_for_one(tmp_path) -> None:
+    """Also where clients' listeners are in the clear, and no other setting of TLS has an effect."""
+    authority = Authority(tmp_path)
+    settings = {
+        "metrics.ssl.enable": "true",
+        "metrics.ssl.client.auth": "required",
+        **authority.settings(authority.issue("broker")),
+    }
+    context = ssl.create_default_context(cafile=authority.file)
+    with with_metrics(1, settings=settings) as cluster:
+        for server in (cluster.brokers[1], cluster.controller):
+            url = f"https://127.0.0.1:{server.metrics_port}/metrics"
+            with pytest.raises(OSError, match=r"certificate required|EOF|reset"):
+                urllib.request.urlopen(url, context=context, timeout=20).read()
+            shown = ssl.create_default_context(cafile=authority.file)
+            shown.load_cert_chain(authority.issue("prometheus"))
+            with urllib.request.urlopen(url, context=shown, timeout=20) as answer:
+                assert answer.read().startswith(b"# HELP sparklog_")
 
 
 def test_a_port_in_use_keeps_nobody_from_serving() -> None:

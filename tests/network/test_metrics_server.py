@@ -2,13 +2,18 @@
 
 import logging
 import socket
+import ssl
 import threading
 import urllib.request
+from contextlib import ExitStack
 
 import pytest
 
 from sparklog.model.metric import counter, gauge, histogram
-from sparklog.network.metrics_server import serve_metrics
+from sparklog.network.metrics_server import CONNECTIONS_MAX, serve_metrics
+from sparklog.network.tls.from_settings import server_side
+from tests.network.tls.certificates import AUTHORITY, issued, of_listener, pem_of, replace, written
+from tests.waiting import until
 
 HOST = "127.0.0.1"
 
@@ -42,6 +47,81 @@ def test_a_histogram_has_its_counts_added_up_to_each_bound() -> None:
         'times_seconds_sum{api="Produce"} 7.5',
     ]
     server.close()
+
+
+@pytest.fixture
+def authority(tmp_path):
+    file = tmp_path / "ca.pem"
+    AUTHORITY.cert_pem.write_to_path(str(file))
+    return file
+
+
+@pytest.fixture
+def key_store(tmp_path):
+    return written(tmp_path, "broker.pem", pem_of(issued()))
+
+
+@pytest.fixture
+def secured(authority, key_store):
+    """A server of metrics whose clients need a certificate only if the test says so."""
+    with ExitStack() as running:
+
+        def serve(**more):
+            tls = server_side(of_listener(key_store, truststore_location=str(authority), **more))
+            server = serve_metrics(lambda: [gauge("size", "How much.", 1)], HOST, 0, name="server", tls=tls)
+            running.callback(server.close)
+            return server
+
+        yield serve
+
+
+def scrape_over_tls(server, authority, certificate=None):
+    context = ssl.create_default_context(cafile=authority)
+    if certificate is not None:
+        context.load_cert_chain(certificate)
+    with urllib.request.urlopen(server.url, context=context, timeout=20) as answer:
+        return answer.read().decode().splitlines()[-1]
+
+
+def test_metrics_over_tls_are_for_those_who_show_a_certificate(secured, authority, key_store, caplog):
+    server = secured(client_auth="required")
+    assert server.url == f"https://{HOST}:{server.port}/metrics"
+    assert scrape_over_tls(server, authority, key_store) == "size 1.0"
+    with pytest.raises(OSError, match=r"certificate required|EOF|reset"):
+        scrape_over_tls(server, authority)
+    with pytest.raises(OSError, match=r"closed|reset|Remote end"):
+        scrape(server.port)
+    until(lambda: "peer did not return a certificate" in caplog.text)
+    assert f"connection from {HOST} refused: it wants metrics over TLS: " in caplog.text
+
+
+def test_a_client_that_stalls_in_its_handshake_holds_nobody_up_and_new_certificates_count(
+    secured, authority, key_store
+):
+    server = secured()
+    with socket.create_connection((HOST, server.port)):
+        assert scrape_over_tls(server, authority) == "size 1.0"
+        before = ssl.get_server_certificate((HOST, server.port))
+        replace(key_store, pem_of(issued()))
+        until(lambda: ssl.get_server_certificate((HOST, server.port)) != before)
+
+
+def test_further_connections_than_a_server_may_have_are_closed_and_it_serves_on():
+    server = serve_metrics(lambda: [gauge("size", "How much.", 1)], HOST, 0, name="server")
+    with ExitStack() as idle:
+        for _ in range(CONNECTIONS_MAX):
+            idle.enter_context(socket.create_connection((HOST, server.port)))
+        with socket.create_connection((HOST, server.port), 20) as further:
+            assert further.recv(1) == b""
+    until(lambda: serves(server.port))
+    server.close()
+
+
+def serves(port):
+    try:
+        return scrape(port)[-1] == "size 1.0"
+    except OSError:
+        return False
 
 
 def test_the_end_leaves_neither_thread_nor_socket() -> None:

@@ -56,6 +56,7 @@ from sparklog.network.listener_tls import (
     own_principal,
     refused_for_safety,
     tls_of_listeners,
+    tls_of_metrics,
     watch_expiry,
 )
 from sparklog.network.loop_threads import LoopThreads, no_calls
@@ -89,6 +90,7 @@ class ProcessPorts:
         with refused_for_safety():
             check_certificates(config, hosts, self._clock.wall_ms())
             self._tls = tls_of_listeners(config)
+            self._metrics_tls = tls_of_metrics(config)
             self.logins = cluster_logins(config, config.listeners.bound)
             connector = inter_broker_connector(config)
         self.zookeeper = self._new_zookeeper(options)
@@ -314,7 +316,8 @@ class ProcessPorts:
         # Here, so that only those pay for its library who want metrics.
         from sparklog.network.metrics_server import serve_metrics
 
-        server = serve_metrics(read_metrics, self._options.host, port, name=self._name)
+        host = self._config.get_str("metrics.host") or self._options.host
+        server = serve_metrics(read_metrics, host, port, name=self._name, tls=self._metrics_tls)
         if server is not None:
             self.metrics_port = server.port
             self._chores.append(server.close)

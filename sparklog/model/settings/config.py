@@ -30,7 +30,7 @@ from sparklog.model.settings.settings_table import (
     TOPIC_SETTINGS,
 )
 from sparklog.model.settings.synonyms import OTHER_NAMES, names_described_with
-from sparklog.model.settings.tls_rows import is_tls_setting
+from sparklog.model.settings.tls_rows import METRICS_TLS_NAMES, is_tls_setting, metrics_have_tls
 from sparklog.model.settings.zookeeper_rows import ZOOKEEPER_NAMES
 
 if TYPE_CHECKING:
@@ -139,7 +139,8 @@ def _check_limits(names: Iterable[str], listeners: Listeners) -> None:
 
 
 def _check_tls(given: Mapping[str, str], listeners: Listeners) -> tuple[str, ...]:
-    if not listeners.with_tls() and not any(map(is_tls_setting, given)):
+    is_asked = any(is_tls_setting(name) or name in METRICS_TLS_NAMES for name in given)
+    if not is_asked and not listeners.with_tls():
         return ()
     # plain brokers start without it
     from sparklog.model.settings.tls_checks import check_tls
@@ -298,6 +299,14 @@ class BrokerConfig(TypedSettings):
         from sparklog.model.settings.tls_settings import tls_settings_of_listener
 
         return tls_settings_of_listener(self._texts(), listener)
+
+    def tls_of_metrics(self) -> "TlsSettings | None":
+        """The settings of what serves metrics; None if it is in the clear."""
+        # as above
+        from sparklog.model.settings.tls_settings import tls_settings_of_metrics
+
+        texts = self._texts()
+        return tls_settings_of_metrics(texts) if metrics_have_tls(texts) else None
 
     def login(self, listener: str) -> "ListenerLoginSettings":
         """The settings of a listener at which clients log in."""

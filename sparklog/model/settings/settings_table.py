@@ -14,7 +14,7 @@ from sparklog.model.settings.login_rows import LOGIN_SETTINGS
 from sparklog.model.settings.remote_settings import REMOTE_SETTINGS, REMOTE_TOPIC_SETTINGS
 from sparklog.model.settings.setting import INT_MAX, LONG_MAX, Setting
 from sparklog.model.settings.synonyms import OTHER_NAMES
-from sparklog.model.settings.tls_rows import TLS_SETTINGS
+from sparklog.model.settings.tls_rows import METRICS_TLS_SETTINGS, TLS_SETTINGS
 from sparklog.model.settings.web_rows import WEB_SETTINGS
 from sparklog.model.settings.zookeeper_rows import ZOOKEEPER_SETTINGS
 
@@ -256,6 +256,9 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("metrics.port", "int", -1,
             "Port at which a broker or controller serves metrics over HTTP (docs/metrics.md); 0 takes a free "
             "one, -1 serves none. Sparklog's own.", -1, 65_535),
+    Setting("metrics.host", "string", "",
+            "Address at which metrics are served; empty for the own address of a broker, or of the driver."),
+    *METRICS_TLS_SETTINGS,
     *WEB_SETTINGS,
     Setting("audit.log.dir", "string", "",
             "Folder for the audit of denials and acts of administration (docs/security.md); empty: none. "

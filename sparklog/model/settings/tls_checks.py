@@ -11,11 +11,17 @@ from sparklog.model.errors import ConfigError
 from sparklog.model.listeners import Listeners
 from sparklog.model.settings.kafka_names import listener_prefix, without_listener
 from sparklog.model.settings.secrets import refuse_literal_secret
-from sparklog.model.settings.tls_rows import is_tls_setting
+from sparklog.model.settings.tls_rows import (
+    METRICS_CLIENT_AUTH,
+    METRICS_TLS,
+    is_tls_setting,
+    metrics_have_tls,
+)
 from sparklog.model.settings.tls_settings import (
     ClientAuth,
     check_tls_settings,
     tls_settings_of_listener,
+    tls_settings_of_metrics,
 )
 
 _SECRETS: Final = frozenset(
@@ -31,14 +37,26 @@ def check_tls(given: Mapping[str, str], listeners: Listeners) -> tuple[str, ...]
             refuse_literal_secret(name, given[name])
         _refuse_without_listener(name, listeners)
     check_tls_settings(given)
+    of_metrics = _of_metrics(given)
     if listeners.with_tls():
-        return (*_of_listeners_in_the_clear(names, listeners), *_of_anybodys_clients(given, listeners))
-    if not names:
-        return ()
+        in_the_clear = _of_listeners_in_the_clear(names, listeners)
+        return (*of_metrics, *in_the_clear, *_of_anybodys_clients(given, listeners))
+    if not names or metrics_have_tls(given):
+        return of_metrics
     return (
+        *of_metrics,
         f"no listener speaks TLS, so that {', '.join(sorted(names))} has no effect: map a listener to SSL in "
         "listener.security.protocol.map, or call one SSL",
     )
+
+
+def _of_metrics(given: Mapping[str, str]) -> tuple[str, ...]:
+    if metrics_have_tls(given):
+        tls_settings_of_metrics(given)
+        return ()
+    if METRICS_CLIENT_AUTH not in given:
+        return ()
+    return (f"{METRICS_CLIENT_AUTH} has no effect without {METRICS_TLS}=true",)
 
 
 def _of_listeners_in_the_clear(names: Iterable[str], listeners: Listeners) -> Iterator[str]:

@@ -1,5 +1,8 @@
-"""The settings of TLS, with Kafka's names: those of all listeners, or of one under its prefix."""
+"""The settings of TLS, with Kafka's names: those of all listeners, or of one under its prefix; and those of
+metrics, which Kafka has not.
+"""
 
+from collections.abc import Mapping
 from typing import Final
 
 from sparklog.model.settings.kafka_names import without_listener
@@ -35,9 +38,26 @@ TLS_SETTINGS: Final = (
             "Empty: brokers and the controller do not compare certificates with the hosts that they dial."),
 )  # fmt: skip
 
+METRICS_TLS: Final = "metrics.ssl.enable"
+METRICS_CLIENT_AUTH: Final = "metrics.ssl.client.auth"
+
+METRICS_TLS_SETTINGS: Final = (
+    Setting(METRICS_TLS, "bool", False,
+            "Serve metrics over TLS alone, with the key store and the trust store of ssl.*."),
+    Setting(METRICS_CLIENT_AUTH, "string", "none", "Whether clients that read metrics show certificates.",
+            choices=("none", "requested", "required")),
+)  # fmt: skip
+
+METRICS_TLS_NAMES: Final = frozenset(setting.name for setting in METRICS_TLS_SETTINGS)
+
 TLS_NAMES: Final = frozenset(setting.name for setting in TLS_SETTINGS)
 
 
 def is_tls_setting(name: str) -> bool:
     """Whether ``name`` is a kept setting of TLS, of all listeners or of one."""
     return without_listener(name) in TLS_NAMES
+
+
+def metrics_have_tls(given: Mapping[str, str]) -> bool:
+    """Whether metrics are served over TLS."""
+    return given.get(METRICS_TLS, "").strip().lower() == "true"

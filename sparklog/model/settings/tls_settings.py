@@ -19,7 +19,7 @@ from sparklog.model.settings.promises import refuse_unkept_promise
 from sparklog.model.settings.secrets import Secret
 from sparklog.model.settings.security_defaults import JAVA_TLS
 from sparklog.model.settings.setting import render
-from sparklog.model.settings.tls_rows import TLS_SETTINGS
+from sparklog.model.settings.tls_rows import METRICS_CLIENT_AUTH, METRICS_TLS, TLS_SETTINGS
 
 TLS_VERSIONS: Final = ("TLSv1.2", "TLSv1.3")
 STORE_TYPES: Final = ("JKS", "PKCS12", "PEM")
@@ -87,6 +87,25 @@ def tls_settings_of_listener(given: Mapping[str, str], listener: str) -> TlsSett
         raise ConfigError(
             f"listener {listener} speaks TLS and has no certificate: set ssl.keystore.location, or "
             "ssl.keystore.key with ssl.keystore.certificate.chain"
+        )
+    return settings
+
+
+def tls_settings_of_metrics(given: Mapping[str, str]) -> TlsSettings:
+    """The settings of what serves metrics over TLS: ``ssl.…`` of all listeners, but for whether clients show
+    certificates. ConfigError if they cannot work.
+    """
+    client_auth = given.get(METRICS_CLIENT_AUTH, ClientAuth.NONE.value)
+    settings = _Given({**given, "ssl.client.auth": client_auth}).read()
+    if settings.key_store is None:
+        raise ConfigError(
+            f"{METRICS_TLS}=true: no certificate to serve metrics with; set ssl.keystore.location, or "
+            "ssl.keystore.key with ssl.keystore.certificate.chain, for all listeners"
+        )
+    if settings.client_auth is not ClientAuth.NONE and settings.trust_store is None:
+        raise ConfigError(
+            f"{METRICS_CLIENT_AUTH}={client_auth}: no authority whose certificates count; name it in "
+            "ssl.truststore.location"
         )
     return settings
 

@@ -42,6 +42,46 @@ def test_settings_of_tls_that_no_listener_has_a_use_for_are_warned_of() -> None:
     )
 
 
+def test_metrics_over_tls_have_the_stores_of_all_listeners_and_no_listeners_client_auth() -> None:
+    given = {
+        "ssl.keystore.location": "/keys",
+        "ssl.truststore.location": "/authorities",
+        "ssl.client.auth": "none",
+        "metrics.ssl.enable": "true",
+        "metrics.ssl.client.auth": "required",
+    }
+    assert check_broker_settings(given).warnings == ()
+    settings = BrokerConfig.parse(given).tls_of_metrics()
+    assert settings is not None
+    assert settings.client_auth is ClientAuth.REQUIRED
+    assert BrokerConfig.parse({**TWO, "ssl.client.auth": "none"}).tls_of_metrics() is None
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({}, "metrics.ssl.enable=true: no certificate to serve metrics with; set ssl.keystore.location"),
+        (
+            {"ssl.keystore.location": "/keys", "metrics.ssl.client.auth": "required"},
+            "metrics.ssl.client.auth=required: no authority whose certificates count; name it in",
+        ),
+        (
+            {"ssl.keystore.location": "/keys", "metrics.ssl.client.auth": "always"},
+            "metrics.ssl.client.auth='always': must be one of none, requested, required",
+        ),
+    ],
+)
+def test_metrics_over_tls_that_cannot_be_are_refused(given: dict[str, str], problem: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        check_broker_settings({"metrics.ssl.enable": "true", **given})
+    assert str(refused.value).startswith(problem)
+
+
+def test_certificates_for_metrics_in_the_clear_are_warned_of() -> None:
+    (warning,) = check_broker_settings({"metrics.ssl.client.auth": "required"}).warnings
+    assert warning == "metrics.ssl.client.auth has no effect without metrics.ssl.enable=true"
+
+
 def test_a_setting_of_a_listener_in_the_clear_is_warned_of_beside_one_with_tls() -> None:
     name = "listener.name.plaintext.ssl.client.auth"
     (warning,) = check_broker_settings({**TWO, name: "required"}).warnings

@@ -1,5 +1,6 @@
 """Authorities, certificates and settings for tests: the good ones of trustme, others made to be wrong."""
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -75,6 +76,13 @@ def written(folder: Path, name: str, content: bytes) -> str:
     path.write_bytes(content)
     path.chmod(CLOSED)
     return str(path)
+
+
+def replace(path: str, content: bytes) -> None:
+    """As careful administrators do: beside it, then in its place."""
+    Path(f"{path}.new").write_bytes(content)
+    Path(f"{path}.new").chmod(CLOSED)
+    os.replace(f"{path}.new", path)
 
 
 def of_listener(key_store: str, **more: str) -> TlsSettings:

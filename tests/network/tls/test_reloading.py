@@ -28,6 +28,7 @@ from tests.network.tls.certificates import (
     of_client,
     of_listener,
     pem_of,
+    replace,
     written,
 )
 
@@ -48,13 +49,6 @@ class Clock:
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
-
-
-def replace(path: str, content: bytes) -> None:
-    """As careful administrators do: beside it, then in its place."""
-    Path(f"{path}.new").write_bytes(content)
-    Path(f"{path}.new").chmod(CLOSED)
-    os.replace(f"{path}.new", path)
 
 
 def write_over(path: str, content: bytes) -> None:
