@@ -13,7 +13,7 @@ Options have the names of Spark's Kafka connector, in any case.
     reads  subscribe, subscribePattern or assign (one of them is required); startingOffsets, endingOffsets,
            startingTimestamp, endingTimestamp, startingOffsetsByTimestamp, endingOffsetsByTimestamp,
            startingOffsetsByTimestampStrategy; keyFormat, valueFormat, keyFormat.errors, valueFormat.errors;
-           includeMetadata (typed topics);
+           columns; includeMetadata (typed topics);
            failOnDataLoss; minPartitions, maxRecordsPerPartition, bytesPerTask (batch);
            maxOffsetsPerTrigger, minOffsetsPerTrigger, maxTriggerDelay, reportOffsets, reportAs (stream)
     writes topic (or a column of that name), delivery, txnAppId, txnVersion; createTopic=typed,
@@ -26,8 +26,8 @@ A typed topic has the DataFrame's own columns, with their types:
     spark.read.format("sparklog").options(**servers, subscribe="quakes").load()
 
 Beside the source there are functions for streaming queries, ``lag``, ``lag_listener`` and ``progress``,
-``create_topic`` and ``alter_topic`` for topics with columns, and ``register`` for sessions and threads that
-do not find the source.
+``create_topic`` and ``alter_topic`` for topics with columns, ``needed_columns`` for reads of few of them, and
+``register`` for sessions and threads that do not find the source.
 
 Every option, column and function:   docs/spark.md
 Topics with columns:                 docs/typed-topics.md
@@ -42,7 +42,10 @@ from typing import Any, TextIO
 
 from pyspark.sql.datasource import DataSource
 
-__all__ = ["DefaultSource", "alter_topic", "create_topic", "lag", "lag_listener", "progress", "register"]
+__all__ = [
+    "DefaultSource", "alter_topic", "create_topic", "lag", "lag_listener", "needed_columns", "progress",
+    "register",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:
@@ -149,6 +152,25 @@ def alter_topic(name: str, *changes: str, options: Mapping[str, str]) -> int:
     from sparklog_datasource.writing.altered_topic import alter_typed_topic
 
     return alter_typed_topic(name, changes, options)
+
+
+def needed_columns(frame: Any) -> list[str]:
+    """Print and return the option ``columns`` that each sparklog read of a frame could have.
+
+        >>> quakes = spark.read.format("sparklog").options(**servers, subscribe="quakes").load()
+        >>> needed_columns(quakes.where("mag > 5").select("id"))
+        .option("columns", "id, mag")
+        ['id, mag']
+
+    Spark does not tell a Python source which columns it needs, but its optimised plan shows them. The frame
+    may be of a batch or a stream, not of Spark Connect; SparklogError without a read of format sparklog.
+    """
+    from sparklog_datasource.reads.needed import needed_of
+
+    found = needed_of(frame)
+    for columns in found:
+        print(f'.option("columns", "{columns}")')
+    return found
 
 
 def lag(query: Any) -> dict[str, str]:

@@ -223,6 +223,15 @@ READS = [
         {"subscribe": "t", "kafka.security.protocol": "SSL", "kafka.ssl.trustore.location": "ca.pem"},
         "",
     ),
+    ("a column that is not there", {"subscribe": "t", "columns": "offset, vlaue"}, ""),
+    ("a field within a column", {"subscribe": "t", "columns": "key, headers.key"}, ""),
+    ("a column twice", {"subscribe": "t", "columns": "key, key"}, ""),
+    ("no column", {"subscribe": "t", "columns": ""}, ""),
+    (
+        "columns, and headers beside them",
+        {"subscribe": "t", "columns": "key", "includeHeaders": "true"},
+        "",
+    ),
     (
         "a key without its certificate",
         {"subscribe": "t", "kafka.security.protocol": "SSL", "kafka.ssl.keystore.key": "${env:KEY}"},

@@ -73,7 +73,7 @@ def test_drawn_rows_of_drawn_columns_come_back_equal_and_so_does_their_json(
 ) -> None:
     topic = f"spark-typed-drawn-{next(_numbers)}"
     columns, table = drawn[0].newest.columns, pa.Table.from_batches([drawn[1]])
-    row_type = typed_row_type(TypedForm(columns, includes_metadata=False, topics=()))
+    row_type = typed_row_type(TypedForm.whole(columns))
     append(spark.createDataFrame(table, row_type), topic, createTopic="typed")
     found = read(topic).toArrow()
     assert found.schema.names == table.schema.names

@@ -20,8 +20,8 @@ READ_OPTIONS: Final = (
     BOOTSTRAP, *STRATEGIES, "startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets",
     "startingOffsetsByTimestampStrategy", *ENDING_OPTIONS, "failOnDataLoss", "minPartitions",
     "maxRecordsPerPartition", "bytesPerTask", "maxOffsetsPerTrigger", "minOffsetsPerTrigger",
-    "maxTriggerDelay", "includeHeaders", "includeMetadata", "keyFormat", "keyFormat.errors", "valueFormat",
-    "valueFormat.errors", "groupIdPrefix", "kafkaConsumer.pollTimeoutMs",
+    "maxTriggerDelay", "columns", "includeHeaders", "includeMetadata", "keyFormat", "keyFormat.errors",
+    "valueFormat", "valueFormat.errors", "groupIdPrefix", "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "reportOffsets", "reportAs",
 )  # fmt: skip
 

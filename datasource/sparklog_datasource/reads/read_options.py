@@ -30,6 +30,7 @@ from sparklog_datasource.reads.bounds import (
 )
 from sparklog_datasource.reads.offset_json import parse_offsets, parse_timestamps
 from sparklog_datasource.reads.subscription import Subscription, subscription_of
+from sparklog_datasource.rows.column_choice import COLUMNS, named_columns
 from sparklog_datasource.rows.form import RowForm, form_of
 from sparklog_datasource.rows.typed_form import TypedForm
 
@@ -56,6 +57,9 @@ class ReadOptions:
 
     includes_metadata: bool
     """Whether rows of typed topics have their place."""
+
+    columns: tuple[str, ...] | None
+    """The columns that the option of this name names; None for all."""
 
     isolation_level: IsolationLevel
     partitions_min: int | None
@@ -118,6 +122,7 @@ class ReadOptions:
             fail_on_data_loss=options.boolean("failOnDataLoss", True),
             form=form_of(options),
             includes_metadata=options.boolean("includeMetadata", False),
+            columns=_columns(options),
             isolation_level=_isolation_level(options),
             partitions_min=options.integer("minPartitions", minimum=1, maximum=INT_MAX),
             records_per_partition_max=options.integer("maxRecordsPerPartition", minimum=1),
@@ -175,6 +180,19 @@ def _or_latest(options: Options) -> bool:
 def _isolation_level(options: Options) -> IsolationLevel:
     choices = ("read_uncommitted", "read_committed")
     return IsolationLevel(choices.index(options.client_choice("isolation.level", "read_committed", choices)))
+
+
+def _columns(options: Options) -> tuple[str, ...] | None:
+    text = options.text(COLUMNS)
+    if text is None:
+        return None
+    for other, example in (("includeMetadata", "_offset"), ("includeHeaders", "headers")):
+        if options.boolean(other, False):
+            raise ConfigError(
+                f"options {COLUMNS} and {other} both say which columns there are: leave {other} out, and "
+                f"name {example} among the columns"
+            )
+    return named_columns(text)
 
 
 def _bytes_per_task(options: Options) -> int | None:

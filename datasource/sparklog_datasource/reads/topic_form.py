@@ -24,8 +24,20 @@ from sparklog.wire.messages.discovery.metadata import MetadataRequest, MetadataR
 from sparklog_datasource.clients import cluster_client
 from sparklog_datasource.reads.discovery import UNKNOWN_TOPIC
 from sparklog_datasource.reads.read_options import ReadOptions
-from sparklog_datasource.rows.form import RowForm, refuse_other_schema, row_type
-from sparklog_datasource.rows.typed_form import TypedForm, planned_topic, typed_row_type
+from sparklog_datasource.rows.column_choice import (
+    COLUMNS,
+    refuse_other_types,
+    refuse_repeated,
+    refuse_unknown,
+)
+from sparklog_datasource.rows.form import RowForm, row_type, untyped_columns
+from sparklog_datasource.rows.typed_form import (
+    PLACE,
+    TypedForm,
+    names_of,
+    planned_topic,
+    typed_row_type,
+)
 
 LOAD_PATIENCE_MS: Final = 3_000
 """How long ``load()`` tries to reach a broker."""
@@ -33,29 +45,34 @@ LOAD_PATIENCE_MS: Final = 3_000
 
 def form_at_load(options: ReadOptions) -> RowForm | TypedForm:
     """The form of the rows, as far as the cluster tells; ConfigError for options that do not go with it."""
+    names = options.columns
     try:
-        return _form(options, LOAD_PATIENCE_MS)
+        return _form(options, LOAD_PATIENCE_MS, names)
     except (ClusterUnavailable, OSError):
-        return options.form
+        if names is not None and not set(names) <= set(untyped_columns()):
+            raise
+        return replace(_untyped_form(options), columns=names)
 
 
 def with_form(options: ReadOptions, schema: Any) -> ReadOptions:
-    """The options of a query that starts, with the form of its rows. ConfigError unless it has ``schema``.
+    """The options of a query that starts, with the form of its rows. ConfigError unless it has the columns in
+    ``schema``, which may be some of them, in any order.
 
     Of the columns of untyped topics nothing is asked: a typed topic refuses such a read.
     """
-    untyped = options.form
-    if isinstance(untyped, RowForm) and schema == row_type(untyped) and not options.includes_metadata:
+    names = tuple(schema.names)
+    is_named = options.includes_metadata or options.columns is not None
+    if not is_named and schema == row_type(_untyped_form(options)):
         return options
-    form = _form(options, options.connection.retry_timeout_ms)
-    if isinstance(form, RowForm):
-        refuse_other_schema(schema, form)
-    elif schema != typed_row_type(form):
+    if options.columns not in (None, names):
         raise ConfigError(
-            "a sparklog read of typed topics has their columns, so .schema(...) and other columns of a table "
-            "are refused; and they may have changed since: load again, and select or cast columns. "
-            f"Given: {schema.simpleString()}. The topic's: {typed_row_type(form).simpleString()}"
+            f"option {COLUMNS} and the schema of the read name different columns: leave one of them out"
         )
+    if not names:
+        raise ConfigError("the schema of the read has no columns: name one; offsets suffice for a count")
+    refuse_repeated(names)
+    form = _form(options, options.connection.retry_timeout_ms, names)
+    refuse_other_types(schema, spark_row_type(form))
     return replace(options, form=form)
 
 
@@ -64,45 +81,66 @@ def spark_row_type(form: RowForm | TypedForm) -> Any:
     return typed_row_type(form) if isinstance(form, TypedForm) else row_type(form)
 
 
-def _form(options: ReadOptions, timeout_ms: int) -> RowForm | TypedForm:
+def _untyped_form(options: ReadOptions) -> RowForm:
+    assert isinstance(options.form, RowForm), "the form by the options alone"
+    return options.form
+
+
+def _form(options: ReadOptions, timeout_ms: int, names: tuple[str, ...] | None) -> RowForm | TypedForm:
+    """``names`` are the columns that are wanted; None for all."""
     cluster = cluster_client(options.connection)
     topics = _subscribed(cluster, options, timeout_ms)
     documents = _documents(cluster, topics)
     ids = {name: topic.topic_id for name, topic in topics.items()}
     untyped = [name for name in topics if name not in documents]
+    own = _untyped_form(options)
     if not documents:
         if options.includes_metadata:
             raise ConfigError(
                 "option includeMetadata is for typed topics, and "
                 f"{', '.join(untyped[:3]) or 'no topic'} is none: leave it out, its rows have these columns"
             )
-        return options.form
+        if names is not None:
+            whose = f"untyped topic {untyped[0]!r}" if untyped else "a topic that is not there yet"
+            refuse_unknown(names, untyped_columns(), whose)
+        return replace(own, columns=names)
     if untyped:
         raise ConfigError(
             f"topic {next(iter(documents))!r} is typed and topic {untyped[0]!r} is not: read each by itself"
         )
-    if options.form != RowForm():
+    if own != RowForm():
         raise ConfigError(
             "options includeHeaders, keyFormat and valueFormat are for untyped topics: rows of typed topics "
             "have their columns, and no headers; leave them out"
         )
-    return _typed(documents, ids, includes_metadata=options.includes_metadata)
+    return _typed(documents, ids, names, includes_metadata=options.includes_metadata)
 
 
 def _typed(
-    documents: dict[str, SchemaDocument], ids: dict[str, TopicId], *, includes_metadata: bool
+    documents: dict[str, SchemaDocument],
+    ids: dict[str, TopicId],
+    names: tuple[str, ...] | None,
+    *,
+    includes_metadata: bool,
 ) -> TypedForm:
-    (first, document), *others = documents.items()
-    columns = shape_of(document.at(document.version))
-    for name, other in others:
-        found = shape_of(other.at(other.version))
+    if names is not None:
+        for topic, document in documents.items():
+            there = names_of(document.at(document.version))
+            refuse_unknown(names, (*there, *PLACE), f"topic {topic!r}")
+    planned = tuple(planned_topic(name, ids[name], one, names) for name, one in documents.items())
+    first, *others = planned
+    columns = shape_of(first.columns)
+    for other in others:
+        found = shape_of(other.columns)
         if found != columns:
             raise ConfigError(
-                f"topics {first!r} and {name!r} have different columns: {ddl_text(columns)} and "
+                f"topics {first.name!r} and {other.name!r} have different columns: {ddl_text(columns)} and "
                 f"{ddl_text(found)}; read them by themselves"
             )
-    planned = tuple(planned_topic(name, ids[name], one) for name, one in documents.items())
-    return TypedForm(columns, includes_metadata, planned)
+    if names is None:
+        return replace(TypedForm.whole(columns, includes_metadata=includes_metadata), topics=planned)
+    are_all = all(len(one.at(one.version)) == len(columns) for one in documents.values())
+    return TypedForm(columns, names, planned, are_all)
 
 
 def _subscribed(cluster: ClusterClient, options: ReadOptions, timeout_ms: int) -> dict[str, TopicMetadata]:

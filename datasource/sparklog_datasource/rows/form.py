@@ -1,13 +1,13 @@
 """The columns of a read's rows, by its options.
 
 They are those of Spark's Kafka connector, all nullable: ``key, value, topic, partition, offset, timestamp,
-timestampType`` and, with ``includeHeaders``, ``headers``. Options ``keyFormat`` and ``valueFormat`` make a
-column text.
+timestampType`` and, with ``includeHeaders``, ``headers``; or those of them that a read names. Options
+``keyFormat`` and ``valueFormat`` make a column text.
 """
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql.types import (
     ArrayType,
@@ -22,6 +22,8 @@ from pyspark.sql.types import (
 
 from sparklog.model.errors import ConfigError
 from sparklog_datasource.options.option_parsing import Options
+
+HEADERS: Final = "headers"
 
 
 class ColumnForm(Enum):
@@ -42,6 +44,8 @@ class RowForm:
     includes_headers: bool = False
     key: ColumnForm = ColumnForm.BINARY
     value: ColumnForm = ColumnForm.BINARY
+    columns: tuple[str, ...] | None = None
+    """The columns that are wanted, in their order; None for all."""
 
 
 def form_of(options: Options) -> RowForm:
@@ -60,7 +64,19 @@ def headers_type() -> Any:
 
 def row_type(form: RowForm) -> Any:
     """Spark's type of a row."""
-    fields = [
+    fields = {field.name: field for field in _all_fields(form)}
+    if form.columns is not None:
+        return StructType([fields[name] for name in form.columns])
+    return StructType([field for field in fields.values() if form.includes_headers or field.name != HEADERS])
+
+
+def untyped_columns() -> list[str]:
+    """The names that a read of untyped topics may name."""
+    return [field.name for field in _all_fields(RowForm())]
+
+
+def _all_fields(form: RowForm) -> list[Any]:
+    return [
         StructField("key", _payload_type(form.key)),
         StructField("value", _payload_type(form.value)),
         StructField("topic", StringType()),
@@ -68,19 +84,8 @@ def row_type(form: RowForm) -> Any:
         StructField("offset", LongType()),
         StructField("timestamp", TimestampType()),
         StructField("timestampType", IntegerType()),
+        StructField(HEADERS, headers_type()),
     ]
-    return StructType([*fields, StructField("headers", headers_type())] if form.includes_headers else fields)
-
-
-def refuse_other_schema(schema: Any, form: RowForm) -> None:
-    """ConfigError for a user's schema, as with the Kafka connector: the options alone decide the columns."""
-    expected = row_type(form)
-    if schema != expected:
-        raise ConfigError(
-            "sparklog reads have a fixed schema, so .schema(...) and other columns of a table are refused: "
-            f"leave them out and select or cast columns instead. Given: {schema.simpleString()}. "
-            f"Fixed: {expected.simpleString()}"
-        )
 
 
 def _column_form(options: Options, option: str) -> ColumnForm:

@@ -6,7 +6,7 @@ constant columns, so that Python touches no row.
 
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow as pa
 from sparklog.model.ids import TopicPartition
 from sparklog.records.bridge import numbers, repeated_text
 from sparklog.records.row_columns import HEADERS_TYPE, TIMESTAMP_TYPE
-from sparklog_datasource.rows.form import ColumnForm, RowForm
+from sparklog_datasource.rows.form import HEADERS, ColumnForm, RowForm, row_type
 from sparklog_datasource.rows.text import as_form
 from sparklog_datasource.rows.typed_form import TypedForm, typed_with_place
 
@@ -26,16 +26,17 @@ BYTES_MAX: Final = 16 * 1024 * 1024
 @cache
 def arrow_schema(form: RowForm) -> pa.Schema:
     """Spark's own mapping of ``rows.form.row_type``."""
-    fields = [
-        pa.field("key", _payload_type(form.key)),
-        pa.field("value", _payload_type(form.value)),
-        pa.field("topic", pa.string()),
-        pa.field("partition", pa.int32()),
-        pa.field("offset", pa.int64()),
-        pa.field("timestamp", TIMESTAMP_TYPE),
-        pa.field("timestampType", pa.int32()),
-    ]
-    return pa.schema([*fields, pa.field("headers", HEADERS_TYPE)] if form.includes_headers else fields)
+    types = {
+        "key": _payload_type(form.key),
+        "value": _payload_type(form.value),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "offset": pa.int64(),
+        "timestamp": TIMESTAMP_TYPE,
+        "timestampType": pa.int32(),
+        HEADERS: HEADERS_TYPE,
+    }
+    return pa.schema([pa.field(name, types[name]) for name in row_type(form).names])
 
 
 def with_place(
@@ -44,19 +45,24 @@ def with_place(
     """Rows in ``records.row_columns.ROW_SCHEMA``, or typed rows, for Spark; NotText as ``as_form``."""
     if isinstance(form, TypedForm):
         return typed_with_place(rows, topic_partition, form)
-    count = rows.num_rows
-    columns = [
-        as_form(rows, "key", form.key, topic_partition),
-        as_form(rows, "value", form.value, topic_partition),
-        repeated_text(topic_partition.topic, count),
-        numbers(np.full(count, topic_partition.partition, np.int32)),
-        rows.column("offset"),
-        rows.column("timestamp"),
-        rows.column("timestamp_type"),
-    ]
-    if form.includes_headers:
-        columns.append(rows.column("headers"))
-    return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(form))
+    schema = arrow_schema(form)
+    columns = [_column(rows, name, topic_partition, form) for name in schema.names]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _column(rows: pa.RecordBatch, name: str, topic_partition: TopicPartition, form: RowForm) -> Any:
+    match name:
+        case "key":
+            return as_form(rows, name, form.key, topic_partition)
+        case "value":
+            return as_form(rows, name, form.value, topic_partition)
+        case "topic":
+            return repeated_text(topic_partition.topic, rows.num_rows)
+        case "partition":
+            return numbers(np.full(rows.num_rows, topic_partition.partition, np.int32))
+        case "timestampType":
+            return rows.column("timestamp_type")
+    return rows.column(name)
 
 
 def put_together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

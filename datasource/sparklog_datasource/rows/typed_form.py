@@ -1,7 +1,7 @@
-"""The columns of a read of typed topics: the topics' own, all nullable.
+"""The columns of a read of typed topics: the topics' own, all nullable, or those of them that a read names.
 
-With ``includeMetadata`` follow ``_topic, _partition, _offset, _timestamp``. All topics of a read have equal
-names and types.
+With ``includeMetadata`` follow ``_topic, _partition, _offset, _timestamp``, which may also be named. All
+topics of a read have these columns with equal types.
 
 Names become ids when a query is planned, and stay so while it lives, whatever the columns are called later.
 The plan has the ids, and travels to the tasks. These ask for the topic's document, which says what batches of
@@ -47,7 +47,9 @@ _SCALARS = {
 
 @dataclass(frozen=True, slots=True)
 class PlannedTopic:
-    """A topic as a query planned to read it: ``columns`` have the ids that they had in ``version``."""
+    """A topic as a query planned to read it. ``columns`` are those that are wanted, with the ids that they
+    had in ``version``.
+    """
 
     name: str
     id: TopicId
@@ -58,11 +60,20 @@ class PlannedTopic:
 
 @dataclass(frozen=True, slots=True)
 class TypedForm:
-    """``columns``: names and types alone. ``topics``: those that were found."""
+    """``columns``: those of the topics that are wanted, names and types alone. ``shown``: the names of all
+    columns of a row, in their order. ``topics``: those that were found.
+    """
 
     columns: Columns
-    includes_metadata: bool
-    topics: tuple[PlannedTopic, ...]
+    shown: tuple[str, ...]
+    topics: tuple[PlannedTopic, ...] = ()
+    are_all: bool = True
+    """Whether the topics have no other columns."""
+
+    @classmethod
+    def whole(cls, columns: Columns, *, includes_metadata: bool = False) -> "TypedForm":
+        """The form of rows with all of these columns."""
+        return cls(columns, names_of(columns) + (PLACE if includes_metadata else ()))
 
     def of(self, names: Collection[str]) -> "TypedForm":
         """The form of a task that reads these topics alone."""
@@ -71,15 +82,13 @@ class TypedForm:
 
 def typed_row_type(form: TypedForm) -> Any:
     """Spark's type of a row."""
-    fields = [spark.StructField(column.name, _spark_type(column.type)) for column in form.columns]
-    if form.includes_metadata:
-        fields += [
-            spark.StructField("_topic", spark.StringType()),
-            spark.StructField("_partition", spark.IntegerType()),
-            spark.StructField(OFFSET, spark.LongType()),
-            spark.StructField(TIMESTAMP_NAME, spark.TimestampType()),
-        ]
-    return spark.StructType(fields)
+    types = {column.name: _spark_type(column.type) for column in form.columns} | {
+        "_topic": spark.StringType(),
+        "_partition": spark.IntegerType(),
+        OFFSET: spark.LongType(),
+        TIMESTAMP_NAME: spark.TimestampType(),
+    }
+    return spark.StructType([spark.StructField(name, types[name]) for name in form.shown])
 
 
 def _spark_type(data_type: DataType) -> Any:
@@ -94,15 +103,30 @@ def _spark_type(data_type: DataType) -> Any:
             return spark.StructType([spark.StructField(one.name, _spark_type(one.type)) for one in fields])
 
 
+PLACE: Final = ("_topic", "_partition", OFFSET, TIMESTAMP_NAME)
+"""Columns that no topic has, and each row."""
+
 _AGAIN: Final = "load again, or read topics of other columns by themselves"
 _KNOWN_MAX: Final = 1_000
 _known: dict[TopicId, TopicColumns] = {}
 """Kept by this process, for its next task: a version never changes."""
 
 
-def planned_topic(name: str, topic_id: TopicId, document: SchemaDocument) -> PlannedTopic:
-    """The topic as a query that is planned now reads it."""
-    return PlannedTopic(name, topic_id, document.version, document.at(document.version))
+def names_of(columns: Columns) -> tuple[str, ...]:
+    return tuple(column.name for column in columns)
+
+
+def planned_topic(
+    name: str, topic_id: TopicId, document: SchemaDocument, shown: Sequence[str] | None = None
+) -> PlannedTopic:
+    """The topic as a query that is planned now reads it: all of its columns, or those of the names ``shown``
+    that it has.
+    """
+    columns = document.at(document.version)
+    if shown is not None:
+        found = {column.name: column for column in columns}
+        columns = tuple(found[one] for one in shown if one in found)
+    return PlannedTopic(name, topic_id, document.version, columns)
 
 
 def with_newcomers(cluster: ClusterClient, form: TypedForm, names: Iterable[str]) -> TypedForm:
@@ -116,7 +140,7 @@ def _newcomer(cluster: ClusterClient, form: TypedForm, name: str) -> PlannedTopi
     document = describe_schemas(cluster, [name]).get(name)
     if document is None:
         raise SparklogError(f"topic {name!r} has no columns, and the query reads typed topics; {_AGAIN}")
-    planned = planned_topic(name, _id_now(cluster, name), document)
+    planned = planned_topic(name, _id_now(cluster, name), document, None if form.are_all else form.shown)
     if shape_of(planned.columns) != form.columns:
         raise SparklogError(
             f"topic {name!r} has the columns {ddl_text(shape_of(planned.columns))}, and the query "
@@ -135,7 +159,8 @@ def reading_of(cluster: ClusterClient, form: TypedForm, topic: str) -> TypedRead
             f"topic {topic!r} was deleted and created again since the query was planned; load again"
         )
     known = _columns(cluster, topic, planned.version)
-    return TypedReading(known, planned.columns, partial(_columns, cluster, topic))
+    with_times = TIMESTAMP_NAME in form.shown
+    return TypedReading(known, planned.columns, partial(_columns, cluster, topic), with_times)
 
 
 def _id_now(cluster: ClusterClient, topic: str) -> TopicId:
@@ -159,27 +184,25 @@ def _columns(cluster: ClusterClient, topic: str, version: int) -> TopicColumns:
 @lru_cache(maxsize=64)
 def typed_arrow_schema(form: TypedForm) -> pa.Schema:
     """Spark's own mapping of ``typed_row_type``."""
-    fields = [pa.field(column.name, arrow_type(column.type)) for column in form.columns]
-    if form.includes_metadata:
-        fields += [
-            pa.field("_topic", pa.string()),
-            pa.field("_partition", pa.int32()),
-            pa.field(OFFSET, pa.int64()),
-            pa.field(TIMESTAMP_NAME, TIMESTAMP),
-        ]
-    return pa.schema(fields)
+    types = {column.name: arrow_type(column.type) for column in form.columns} | {
+        "_topic": pa.string(),
+        "_partition": pa.int32(),
+        OFFSET: pa.int64(),
+        TIMESTAMP_NAME: TIMESTAMP,
+    }
+    return pa.schema([pa.field(name, types[name]) for name in form.shown])
 
 
 def typed_with_place(
     rows: pa.RecordBatch, topic_partition: TopicPartition, form: TypedForm
 ) -> pa.RecordBatch:
     """Rows as a ``TypedReading`` yields them, as rows for Spark."""
-    count = rows.num_rows
-    columns: Sequence[Any] = rows.columns[: len(form.columns)]
-    if form.includes_metadata:
-        place = [
-            repeated_text(topic_partition.topic, count),
-            numbers(np.full(count, topic_partition.partition, np.int32)),
-        ]
-        columns = [*columns, *place, rows.column(OFFSET), rows.column(TIMESTAMP_NAME)]
-    return pa.RecordBatch.from_arrays(list(columns), schema=typed_arrow_schema(form))
+    columns: list[Any] = []
+    for name in form.shown:
+        if name == "_topic":
+            columns.append(repeated_text(topic_partition.topic, rows.num_rows))
+        elif name == "_partition":
+            columns.append(numbers(np.full(rows.num_rows, topic_partition.partition, np.int32)))
+        else:
+            columns.append(rows.column(name))
+    return pa.RecordBatch.from_arrays(columns, schema=typed_arrow_schema(form))

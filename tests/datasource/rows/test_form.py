@@ -1,12 +1,12 @@
 """The form of a read's rows is what its options say, and nothing else."""
 
 import pytest
-from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, StringType
 
 from sparklog.model.errors import ConfigError
 from sparklog_datasource.options.option_names import READ_OPTIONS
 from sparklog_datasource.options.option_parsing import Options
-from sparklog_datasource.rows.form import ColumnForm, RowForm, form_of, refuse_other_schema, row_type
+from sparklog_datasource.rows.form import ColumnForm, RowForm, form_of, row_type, untyped_columns
 
 
 def form(**given: str) -> RowForm:
@@ -52,10 +52,9 @@ def test_words_that_there_are_not_are_refused(given: dict[str, str], message: st
         form(**given)
 
 
-def test_a_schema_of_the_users_is_refused() -> None:
-    text = RowForm(value=ColumnForm.TEXT)
-    refuse_other_schema(row_type(text), text)
-    with pytest.raises(ConfigError, match=r"fixed schema.*Given: struct<id:bigint>"):
-        refuse_other_schema(StructType([StructField("id", LongType())]), RowForm())
-    with pytest.raises(ConfigError, match=r"Given: .*value:string.* Fixed: .*value:binary"):
-        refuse_other_schema(row_type(text), RowForm())
+def test_columns_that_are_named_are_there_alone_and_in_their_order() -> None:
+    form = RowForm(value=ColumnForm.TEXT, columns=("offset", "headers", "value"))
+    assert row_type(form).simpleString() == (
+        "struct<offset:bigint,headers:array<struct<key:string,value:binary>>,value:string>"
+    )
+    assert row_type(RowForm()).names == untyped_columns()[:-1]

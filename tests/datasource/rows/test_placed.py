@@ -49,6 +49,17 @@ def test_rows_know_their_place() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "columns", [("offset",), ("headers", "value", "partition"), ("timestampType", "topic")]
+)
+def test_rows_have_the_columns_that_are_named(columns: tuple[str, ...]) -> None:
+    form = RowForm(columns=columns)
+    placed = with_place(batch_of(2, 7), TopicPartition("t", 3), form)
+    assert placed.schema.equals(to_arrow_schema(row_type(form), timezone="UTC"))
+    whole = with_place(batch_of(2, 7), TopicPartition("t", 3), RowForm(includes_headers=True))
+    assert placed.to_pylist() == whole.select(list(columns)).to_pylist()
+
+
 def test_small_batches_are_put_together_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ROWS_MAX", 5)
     batches = list(put_together(batch_of(2, first) for first in range(0, 12, 2)))
