@@ -15,7 +15,7 @@ from typing import Final
 from sparklog.broker.call import Call, bounded_timeout_ms
 from sparklog.broker.conversion.for_old_reader import format_of_fetch
 from sparklog.broker.conversion.readers import Reader
-from sparklog.broker.handlers.wanted_columns import misplaced, refused
+from sparklog.broker.conversion.wanted_columns import misplaced, refused
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.asked_partitions import AskedPartition
