@@ -189,6 +189,7 @@ REFUSED = [
 def test_wrong_names_of_columns_are_refused(cluster: InProcessCluster) -> None:
     cluster.create_topic("wanted-columns", schema=DDL, replication_factor=1)
     cluster.create_topic("wanted-plain", replication_factor=1)
+    cluster.produce("wanted-columns", rows_from(0, 3))  # its leader has the columns then
     for topic in ("wanted-columns", "wanted-plain"):
         node = cluster.brokers[BrokerId(cluster.wait_for_leader(topic))].node
         with Connection.open(node.host, node.port, client_id="columns", timeout_ms=5_000) as connection:
