@@ -36,7 +36,7 @@ def counts_page(marks: list[Marker]) -> str:
         "- hunted by kinds of fault": len(MUTANTS) - unaided - by_plot,
         "- hunted by a plot": by_plot,
         "- that bring a numbered bug back": sum(bool(one.brings_back) for one in MUTANTS),
-        "holes of security, each found by a check": len(CHECKED),
+        "mutants, holes of security among them, that a check of their own finds": len(CHECKED),
         "kinds of simulated fault": len(ALL_KINDS),
         "kinds of administrators' request": len(ALL_OPERATIONS),
         "scenarios of crash points": len(SCENARIOS),

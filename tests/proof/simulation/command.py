@@ -45,7 +45,7 @@ PROGRESS_SECONDS: Final = 2.0
 SEEDS: Final = re.compile(r"([0-9]+)-([0-9]+)|([0-9]+)")
 
 CHECKING_TEST = "pytest tests/proof/simulation/tests/test_checked_mutants.py"
-"""What catches holes of security: the simulation has no users."""
+"""What catches bugs that seeds cannot, such as holes of security: the simulation has no users."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

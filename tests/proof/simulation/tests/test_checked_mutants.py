@@ -1,4 +1,4 @@
-"""Holes of security, switched on: the check of each finds it, and finds nothing without it."""
+"""Bugs with a check of their own, such as holes of security: it finds each, and nothing without it."""
 
 import pytest
 

@@ -1,12 +1,13 @@
-"""All holes of security that can be switched on."""
+"""All bugs that a check of their own finds: holes of security, and those of batches that are cut."""
 
 from typing import Final
 
 from simulation.mutants.security.checked_mutant import CheckedMutant
+from simulation.mutants.security.cut_batches import CUT_BATCHES
 from simulation.mutants.security.limits import LIMITS
 from simulation.mutants.security.rights import RIGHTS
 
-CHECKED: Final[tuple[CheckedMutant, ...]] = (*RIGHTS, *LIMITS)
+CHECKED: Final[tuple[CheckedMutant, ...]] = (*RIGHTS, *LIMITS, *CUT_BATCHES)
 
 
 def find_checked(name: str) -> CheckedMutant | None:
