@@ -32,6 +32,7 @@ from simulation.plans.writes import member_silence_ms
 from simulation.schedule import US_PER_MS, Process, Schedule
 from simulation.story import Story
 from simulation.witness import Witness
+from sparklog.core.controller.state.wishes import Wish
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from sparklog.model.settings.config import BrokerConfig
@@ -190,7 +191,7 @@ class Cluster:
     def launch(self, host: str) -> None:
         """Start the program of a seat, unless it runs or a fault keeps it down."""
         seat = self.seats[host]
-        if seat.down or self.is_up(host):
+        if seat.down or self.is_up(host) or not self._is_wished(host):
             return
         seat.launches += 1
         self.story.tell(host, "is launched")
@@ -206,6 +207,15 @@ class Cluster:
             self.controllers[host] = SimulatedController(self.world, host, seat.launches)
             self._by_controller = {one.process: one for one in self.controllers.values()}
             self.controllers[host].launch()
+
+    def _is_wished(self, host: str) -> bool:
+        machine = self.machines.get(host)
+        return machine is None or self.witness.operations.wish(machine.broker_id) is Wish.serving
+
+    def stop(self, machine: Machine) -> None:
+        """Have its broker stop in order, if it runs."""
+        if self.is_up(machine.host):
+            self.brokers[machine.host].shut_down()
 
     def is_up(self, host: str) -> bool:
         process = self.process(host)

@@ -42,7 +42,8 @@ from simulation.machines.producer_id_blocks import small_blocks
 from simulation.machines.tiering import small_tiers
 from simulation.machines.write_spans import short_write_spans
 from simulation.mutants import Mutant, applied
-from simulation.operator import Operator
+from simulation.operators.broker_operators import Operators
+from simulation.operators.last_resort import Operator
 from simulation.plans.operations import TOPIC_KINDS
 from simulation.plans.plan import CONTROLLERS, FAULTS_BEGIN_MS, MAIN_TOPIC, SIDE_TOPIC, Plan, ProducerPlan
 from simulation.plans.typed import DDL, TYPED_TOPIC
@@ -218,6 +219,7 @@ class _Run:
         ]
         self._committed_readers: list[CommittedReader] = []
         self._typed = None if plan.typed is None else TypedCrowd(self._place, plan.typed, CONTROLLERS)
+        self._operators = None if plan.wishes is None else Operators(cluster, plan.wishes)
 
     def go(self) -> None:
         self.cluster.schedule.steps_max = self.plan.steps_max
@@ -291,6 +293,8 @@ class _Run:
             self.cluster.witness.add_rule_of_replicas(self._typed.rules)
             self.producers += self._typed.producers
             self.consumers += self._typed.readers
+        if self._operators is not None:
+            self._operators.start()
         self.cluster.witness.on_partition = self._on_partition
 
     def _start_more_clients(self) -> None:
@@ -382,6 +386,8 @@ class _Run:
             crowd.calm()
         if self._typed is not None:
             self._typed.calm()
+        if self._operators is not None:
+            self._operators.calm()
         for reader in self._committed_readers:
             reader.is_hushed = True
         self._run_until(schedule.now_ms + QUIET_MS)
@@ -454,6 +460,8 @@ class _Run:
         self.operator.look()
         if self.operator.is_busy:
             return "an operator has not done yet"
+        if self._operators is not None and (trouble := self._operators.unrest()) is not None:
+            return trouble
         for host, broker in self.cluster.brokers.items():
             if not broker.is_registered:
                 return f"{host} is not registered"

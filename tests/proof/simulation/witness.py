@@ -18,6 +18,7 @@ from simulation.invariants.histories import kept_by_history, revived_by_history
 from simulation.invariants.invariant import Invariant, Violation
 from simulation.invariants.leadership import LeadershipIsAnnounced
 from simulation.invariants.minimum import EnoughAreInSync
+from simulation.invariants.operations import OperationRules
 from simulation.invariants.presence import CountsWhoIsThere, StopsOutsideTheIsr
 from simulation.invariants.replication import rules_of_replication
 from simulation.invariants.restarts import OnlyDamageIsCalledDamage, RemembersWhatIsCommitted
@@ -120,6 +121,7 @@ class Witness:
     """What brokers told clients when a replica began to lead, until the next update."""
     remembers: RemembersWhatIsCommitted = field(default_factory=RemembersWhatIsCommitted)
     presence: CountsWhoIsThere = field(default_factory=CountsWhoIsThere)
+    operations: OperationRules = field(init=False)
     _stops: StopsOutsideTheIsr = field(default_factory=StopsOutsideTheIsr)
     _damage: OnlyDamageIsCalledDamage = field(default_factory=OnlyDamageIsCalledDamage)
     _no_loss: Invariant = field(init=False)
@@ -135,6 +137,7 @@ class Witness:
             lambda broker_id: self.tree.exists(broker_path(broker_id)) is not None,
             lambda: self.now_ms,
         )
+        self.operations = OperationRules(self.tree, self.truths, self.presence, self.marks)
         self.invariants.append(self.leadership)
         self.transactions = TransactionRules(lambda: self.story.schedule.now_us, self.marks)
         self.writes = WriteRules(
@@ -148,8 +151,7 @@ class Witness:
             self.invariants.append(self.groups)
             self.groups.on_lost = self.recorder.group_lost
         self.invariants.append(EnoughAreInSync(self.recorder.asked_all))
-        if self.needs_fsync:
-            self.invariants.append(AcknowledgedIsSynced())
+        self.invariants += [AcknowledgedIsSynced()] * self.needs_fsync
         self._of_replicas = [
             one for one in self.invariants if type(one).on_replica is not Invariant.on_replica
         ]
@@ -171,7 +173,7 @@ class Witness:
         self.is_silent, self._no_loss = True, Invariant()
         self.remembers.checkpoints_rot = self.presence.is_blind = True
         self.identities.is_silent = self.leadership.is_silent = self.groups.is_silent = True
-        self.transactions.is_silent = self.writes.is_silent = True
+        self.transactions.is_silent = self.writes.is_silent = self.operations.is_silent = True
         if self.tiers is not None:
             self.tiers.is_silent = True
             self.tiers = None
@@ -375,6 +377,7 @@ class Witness:
         for name in self.topics:
             self._look_at_topic(name)
         self.presence.look_at_zookeeper(self.tree, self.now_ms)
+        self.operations.look_at_zookeeper()
         for truth in self.truths.values():
             self._look_at_state(truth)
         if self.tiers is not None:
@@ -390,11 +393,13 @@ class Witness:
         """Before it is applied."""
         if not self.is_silent:
             check_write(operations)
+        self.operations.look_at_write(operations)
 
     def look_at_controller(self, controller: SimulatedController) -> None:
         """After a step of it."""
         if not self.is_silent:
             self._controllers.look_at(controller.host, controller.candidate)
+            self.operations.look_at_controller(controller.candidate)
 
     def _look_at_topic(self, name: str) -> None:
         node, seen = self.tree.get(topic_path(name)), self.seen_topics.get(name)

@@ -42,6 +42,7 @@ from sparklog.wire.messages.admin.incremental_alter_configs import (
     IncrementalAlterConfigsResource,
     IncrementallyAlterableConfig,
 )
+from sparklog.wire.messages.admin.operate_brokers import OperateBrokersRequest
 from sparklog.wire.messages.data.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -222,7 +223,7 @@ class Administrator:
 
     def _move(self, truth: PartitionTruth, draw: float) -> None:
         """To two or three brokers, in some order."""
-        if any(one.tainted for one in self._witness.truths.values()):
+        if self.has_damage:
             return  # those that stay might be damaged ones: more than a move promises to survive
         numbers = list(range(1, len(self._brokers) + 1))
         target: list[int] = []
@@ -254,13 +255,28 @@ class Administrator:
             finally_=done,
         )
 
+    @property
+    def has_damage(self) -> bool:
+        """Whether a replica may have lost records."""
+        return any(one.tainted for one in self._witness.truths.values())
+
+    def operate(self, request: OperateBrokersRequest, finally_: Callable[[], None]) -> None:
+        """Somebody wants this done to brokers, which may move replicas."""
+        self.moves_pending += 1
+
+        def done() -> None:
+            self.moves_pending -= 1
+            finally_()
+
+        self._ask(request, lambda response: response.error_code, finally_=done)
+
     def _give_up_store(self, truths: list[PartitionTruth]) -> None:
         for truth in truths:
             if truth.topic_partition.topic == self._main:
                 self._elect(truth, ElectionType.unclean, without_store=True)
 
     def elect_unclean(self, truth: PartitionTruth) -> None:
-        """A person's choice, not the run's: see ``operator``."""
+        """A person's choice, not the run's: see ``operators.last_resort``."""
         self._elect(truth, ElectionType.unclean)
 
     def _elect(self, truth: PartitionTruth, kind: ElectionType, *, without_store: bool = False) -> None:

@@ -25,14 +25,21 @@ class CountsWhoIsThere(Invariant):
     brokers: tuple[BrokerId, ...] = ()
     is_blind: bool = False
     _gone_since: dict[BrokerId, int] = field(default_factory=dict)
+    _now_ms: int = 0
 
     def look_at_zookeeper(self, tree: ZooKeeperTree, now_ms: int) -> None:
         """After a transaction: who is registered?"""
+        self._now_ms = now_ms
         for broker_id in self.brokers:
             if tree.exists(broker_path(broker_id)) is not None:
                 self._gone_since.pop(broker_id, None)
             else:
                 self._gone_since.setdefault(broker_id, now_ms)
+
+    def may_be_there(self, broker_id: BrokerId) -> bool:
+        """Whether it is registered, or a controller may not know yet that it is not."""
+        since_ms = self._gone_since.get(broker_id)
+        return self.is_blind or since_ms is None or self._now_ms - since_ms <= NOTICED_MS
 
     def on_change(
         self, truth: PartitionTruth, before: PartitionState, state: PartitionState, now_ms: int

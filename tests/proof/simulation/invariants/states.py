@@ -12,12 +12,20 @@ from typing import Final
 from simulation.invariants.invariant import Invariant, Violation
 from simulation.truth import PartitionTruth
 from sparklog.controller.candidate import Candidate
+from sparklog.core.controller.state.applications import KNOWN_BROKERS
+from sparklog.core.controller.state.operations import OPERATIONS
 from sparklog.core.controller.state.partition_rules import check_partition, follows
 from sparklog.core.controller.state.znodes import CONTROLLER_EPOCH, DELETE_TOPICS, TOPIC_CONFIGS, TOPICS
 from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.zookeeper import ANY_VERSION, Check, Operation, SetData
 
-OF_CONTROLLERS: Final = (f"{TOPICS}/", f"{TOPIC_CONFIGS}/", f"{DELETE_TOPICS}/")
+OF_CONTROLLERS: Final = (
+    f"{TOPICS}/",
+    f"{TOPIC_CONFIGS}/",
+    f"{DELETE_TOPICS}/",
+    f"{OPERATIONS}/",
+    f"{KNOWN_BROKERS}/",
+)
 """Nodes below these are written by controllers only."""
 
 
@@ -38,8 +46,10 @@ class StatesAreSound(Invariant):
 
 
 def check_write(operations: Sequence[Operation]) -> None:
-    """Raises ``Violation`` ``StateWritesAreGuarded``: whatever is written of topics is written together with
-    a check of the controller's epoch, and a partition's state over the version that was read."""
+    """Raises ``Violation`` ``StateWritesAreGuarded``: whatever is written of topics, operations and wishes is
+    written together with a check of the controller's epoch, and a partition's state over the version that was
+    read.
+    """
     touched = [
         one for one in operations if not isinstance(one, Check) and one.path.startswith(OF_CONTROLLERS)
     ]

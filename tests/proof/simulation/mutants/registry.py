@@ -5,7 +5,8 @@ from typing import Final
 from simulation.mutants.broker import BROKER
 from simulation.mutants.columns import COLUMNS
 from simulation.mutants.compaction import COMPACTION
-from simulation.mutants.control import CONTROL
+from simulation.mutants.controllers.control import CONTROL
+from simulation.mutants.controllers.operations import OPERATIONS
 from simulation.mutants.coordinators import COORDINATORS
 from simulation.mutants.elections import ELECTIONS
 from simulation.mutants.epochs import EPOCHS
@@ -37,6 +38,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *FAILOVER,
     *BROKER,
     *CONTROL,
+    *OPERATIONS,
     *PROPOSALS,
     *ELECTIONS,
     *STORAGE,

@@ -203,6 +203,8 @@ class Hunt:
     """Share of the seeds that have apps with atomic writes."""
     tier: float = 0.0
     """Share of the seeds whose main topic has a remote store."""
+    wishes: float = 0.0
+    """Share of the seeds that have operators."""
     typed: float = 0.0
     """Share of the seeds that have a typed topic."""
 

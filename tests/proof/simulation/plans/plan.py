@@ -39,6 +39,7 @@ from simulation.plans.transactions import (
     transactional_id,
 )
 from simulation.plans.typed import TypedPlan, draw_typed
+from simulation.plans.wishes import WishPlan, draw_wishes
 from simulation.plans.writes import WritePlan, app_id, draw_writes
 from simulation.schedule import dice
 
@@ -113,6 +114,7 @@ class Plan:
     writes: tuple[WritePlan, ...] = ()
     tier: TierPlan | None = None
     typed: TypedPlan | None = None
+    wishes: WishPlan | None = None
     load_turn_us: int = 50
     """How long a coordinator takes at least to read the next piece of its log."""
     steps_max: int | None = None
@@ -240,7 +242,10 @@ def draw_plan(
     operations = _draw_operations(seed, hunt, faults_end_ms)
     is_cleaned = "cleanup.policy" in topic_configs or has_pipelines(transactions) or bool(writes)
     settings["log.cleaner.enable"] = str(is_cleaned).lower()
+    wishes = draw_wishes(seed) if hunt is None else draw_wishes(seed, share=hunt.wishes)
     brokers = MORE_BROKERS[: draw.choice((3, 3, 3, 4, 5))] if operations else BROKERS
+    if wishes is not None and not operations:
+        brokers = MORE_BROKERS[: wishes.brokers]
     directories = draw.choice((ONE_DIRECTORY, ONE_DIRECTORY, ONE_DIRECTORY, TWO_DIRECTORIES))
     faults = draw_faults(
         dice(seed, "faults"),
@@ -292,6 +297,7 @@ def draw_plan(
         writes=writes,
         tier=tier,
         typed=draw_typed(seed) if hunt is None else draw_typed(seed, share=hunt.typed),
+        wishes=None if without_faults else wishes,
         load_turn_us=draw_load_turn_us(seed),
         steps_max=steps_max,
     )

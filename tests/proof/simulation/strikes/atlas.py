@@ -109,10 +109,14 @@ class Atlas:
 
     def _is_delicate(self, broker_id: BrokerId) -> bool:
         """Whether replicas are about to be moved, or another machine has pages that will be lost."""
-        return bool(self.administrator.moves_pending) or any(
-            machine.disk.failed or machine.disk.fading
-            for machine in self.machines.values()
-            if machine.broker_id != broker_id
+        return (
+            bool(self.administrator.moves_pending)
+            or self.witness.operations.may_move
+            or any(
+                machine.disk.failed or machine.disk.fading
+                for machine in self.machines.values()
+                if machine.broker_id != broker_id
+            )
         )
 
 

@@ -4,8 +4,8 @@ import uuid
 
 import pytest
 
-from simulation import hanging
-from simulation.hanging import has_lost_its_marker, lost_states
+from simulation.operators import hanging
+from simulation.operators.hanging import has_lost_its_marker, lost_states
 from simulation.plans.faults import Hunt
 from simulation.plans.plan import draw_plan
 from simulation.run import simulate

@@ -13,7 +13,7 @@ An election lost the marker of a transaction, and said that it may: the operator
 from typing import Final
 
 from simulation.cluster import Cluster
-from simulation.hanging import HangingTransactions
+from simulation.operators.hanging import HangingTransactions
 from simulation.schedule import US_PER_MS
 from simulation.truth import PartitionTruth
 from sparklog.model.ids import BrokerId, TopicPartition
