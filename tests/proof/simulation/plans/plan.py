@@ -188,6 +188,10 @@ def _draw_tier(seed: int, hunt: Hunt | None) -> TierPlan | None:
     return draw_tier(seed) if hunt is None else draw_tier(seed, share=hunt.tier)
 
 
+def _draw_wishes(seed: int, hunt: Hunt | None) -> WishPlan | None:
+    return draw_wishes(seed) if hunt is None else draw_wishes(seed, share=hunt.wishes)
+
+
 def _draw_producers(draw: random.Random, partitions: int) -> tuple[ProducerPlan, ...]:
     records_max = draw.choice((1, 3))
     return tuple(
@@ -242,7 +246,7 @@ def draw_plan(
     operations = _draw_operations(seed, hunt, faults_end_ms)
     is_cleaned = "cleanup.policy" in topic_configs or has_pipelines(transactions) or bool(writes)
     settings["log.cleaner.enable"] = str(is_cleaned).lower()
-    wishes = draw_wishes(seed) if hunt is None else draw_wishes(seed, share=hunt.wishes)
+    wishes = None if without_faults else _draw_wishes(seed, hunt)
     brokers = MORE_BROKERS[: draw.choice((3, 3, 3, 4, 5))] if operations else BROKERS
     if wishes is not None and not operations:
         brokers = MORE_BROKERS[: wishes.brokers]
@@ -297,7 +301,7 @@ def draw_plan(
         writes=writes,
         tier=tier,
         typed=draw_typed(seed) if hunt is None else draw_typed(seed, share=hunt.typed),
-        wishes=None if without_faults else wishes,
+        wishes=wishes,
         load_turn_us=draw_load_turn_us(seed),
         steps_max=steps_max,
     )
