@@ -1,4 +1,4 @@
-"""How many records clients write, looked at every ten seconds: by topic, and in all since the page began.
+"""How many records clients write to each topic, looked at every ten seconds.
 
 What was written is how far the high watermarks went. A partition counts from the second look that knows its
 end; one whose end went back, after an election that lost records, counts nothing then. The cluster's own
@@ -6,17 +6,12 @@ topics are left out.
 """
 
 import threading
-from collections import deque
 from collections.abc import Mapping
-from typing import Final
 
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.group.lag_look import ends_of
 from sparklog.client.metadata.cluster_metadata import ClusterMetadata
 from sparklog.model.ids import TopicPartition
-
-LOOKS_KEPT: Final = 360
-"""An hour."""
 
 
 class WriteRates:
@@ -26,7 +21,6 @@ class WriteRates:
         self._lock = threading.Lock()
         self._last: tuple[int, Mapping[TopicPartition, int]] | None = None
         self._by_topic: dict[str, float] = {}
-        self._all: deque[tuple[int, float]] = deque(maxlen=LOOKS_KEPT)
 
     def add(self, time_ms: int, ends: Mapping[TopicPartition, int]) -> None:
         """A look: the end of each partition, -1 where none is known."""
@@ -41,17 +35,11 @@ class WriteRates:
                 if begin >= 0:
                     written[one.topic] = written.get(one.topic, 0) + max(0, end - begin)
             self._by_topic = {topic: count / seconds for topic, count in written.items()}
-            self._all.append((time_ms, sum(self._by_topic.values())))
 
     def of_topic(self, name: str) -> float | None:
         """Records a second between the last two looks; None before there were two."""
         with self._lock:
             return self._by_topic.get(name)
-
-    def history(self) -> list[tuple[int, float]]:
-        """The end of each time between two looks, and records a second in it; the oldest first."""
-        with self._lock:
-            return list(self._all)
 
 
 def look_at_ends(cluster: ClusterClient, seen: ClusterMetadata) -> dict[TopicPartition, int]:

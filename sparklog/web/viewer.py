@@ -18,6 +18,7 @@ from sparklog.client.group.lag_look import LagLook, look_at_groups
 from sparklog.client.metadata.cluster_metadata import ClusterMetadata
 from sparklog.model.errors import KafkaError, SparklogError
 from sparklog.network.dialing.connector import IN_THE_CLEAR, Connector
+from sparklog.web.broker_figures import BrokerFigures
 from sparklog.web.event_tail import EventTail
 from sparklog.web.lags import LagHistory
 from sparklog.web.rates import WriteRates, look_at_ends
@@ -61,6 +62,7 @@ class Viewer:
         self._events = EventTail()
         self.history: Final = LagHistory()
         self.rates: Final = WriteRates()
+        self.figures: Final = BrokerFigures(cluster)
         self._closed = threading.Event()
 
     def watch(self) -> None:

@@ -51,6 +51,23 @@ def test_one_broker_shows_directories_settings_of_its_own_and_its_events(ask: An
     assert process["pid"] == os.getpid()
     assert process["memory_bytes"] > 0
     assert 0 < process["open_files"] < process["open_files_max"]
+    assert found["warnings"]["total"] >= len(found["warnings"]["rows"])
+
+
+def test_figures_are_those_of_the_hour_before_the_page_was_opened(
+    ask: Any, cluster: InProcessCluster
+) -> None:
+    for server in cluster.brokers.values():
+        server.process._own_report._sampler.sample()
+    figures = ask("/brokers/2")["figures"]
+    assert len(figures["times_ms"]) == len(figures["memory_bytes"]) >= 1
+    newest = figures["times_ms"][-1]
+    assert newest not in ask(f"/brokers/2?after={newest}")["figures"]["times_ms"]
+    assert "from -1 to" in ask("/brokers/2?after=-7", 400)["error"]
+    assert set(ask("/")["figures"]) == {
+        *("times_ms", "produced_bytes_per_s", "fetched_bytes_per_s"),
+        *("produced_records_per_s", "fetched_records_per_s", "produce_p99_ms"),
+    }
 
 
 def test_a_broker_that_never_registered_is_not_there(ask: Any) -> None:

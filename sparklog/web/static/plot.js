@@ -1,6 +1,6 @@
 // Plots of figures over time, by uPlot. A table with the newest values stands beside each for screen readers.
 import { h } from "./dom.js";
-import { short } from "./format.js";
+import { bytes, short } from "./format.js";
 import uPlot from "./uplot/uPlot.esm.js";
 
 const HEIGHT = 170;
@@ -10,6 +10,16 @@ const COLOURS = ["--accent", "--warning", "--well", "--bad"];
 export const plot = (name, unit, series = [name]) => h("figure", { class: "plot", "data-plot": name, "data-unit": unit, "data-series": series.join("|"), "data-kept": true, role: "img", "aria-label": `${name} over time` });
 
 const drawn = new WeakMap();
+
+/** A value with its unit; bytes have units of their own. */
+function worded(value, unit) {
+  if (value === null || value === undefined) return "–";
+  return unit.startsWith("B") ? bytes(value) + unit.slice(1) : `${short(value)} ${unit}`;
+}
+
+/** What `withPlots` takes, from the columns that the server gives; nothing before there are two moments. */
+export const columns = (figures, ...names) => (figures && figures.times_ms.length > 1 && names[0] in figures
+  ? [figures.times_ms.map((at) => at / 1000), ...names.map((name) => figures[name] ?? figures.times_ms.map(() => null))] : null);
 
 /** Draw `figures[name]`: times in seconds, then a list of values for each series. */
 export function withPlots(main, figures) {
@@ -24,7 +34,7 @@ export function withPlots(main, figures) {
 }
 
 const describe = (place, data) => place.dataset.series.split("|").map((name, position) =>
-  `${name}: ${short(data[position + 1].at(-1))} ${place.dataset.unit} now`).join(", ");
+  `${name}: ${worded(data[position + 1].at(-1), place.dataset.unit)} now`).join(", ");
 
 function draw(place, data) {
   const style = getComputedStyle(document.documentElement);
@@ -37,9 +47,9 @@ function draw(place, data) {
     cursor: { y: false, points: { size: 6 } },
     legend: { show: true, live: true },
     scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(1, (high ?? 1) * 1.05)] } },
-    axes: [{ ...axis, values: "{HH}:{mm}:{ss}" }, { ...axis, size: 56, values: (_, ticks) => ticks.map(short) }],
+    axes: [{ ...axis, values: "{HH}:{mm}:{ss}" }, { ...axis, size: 68, values: (_, ticks) => ticks.map((tick) => (place.dataset.unit.startsWith("B") ? bytes(tick) : short(tick))) }],
     series: [{ label: "at", value: "{HH}:{mm}:{ss}" }, ...names.map((label, position) => ({
-      label, width: 1.75, stroke: colour(COLOURS[position % COLOURS.length]), points: { show: false }, value: (_, value) => (value === null ? "–" : `${short(value)} ${place.dataset.unit}`) }))],
+      label, width: 1.75, stroke: colour(COLOURS[position % COLOURS.length]), points: { show: false }, value: (_, value) => worded(value, place.dataset.unit) }))],
   }, data, place);
   new ResizeObserver(() => chart.setSize({ width: Math.max(200, place.clientWidth), height: HEIGHT })).observe(place);
   return chart;

@@ -5,17 +5,18 @@ from typing import Final
 
 from sparklog.client.cluster_reports import report_of_broker
 from sparklog.client.settings import describe_broker
-from sparklog.model.errors import SparklogError
+from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
 from sparklog.model.kafka_numbers import ConfigSource
 from sparklog.web.disks import ANSWER_TIMEOUT_MS, Disk
 from sparklog.web.view_question import NothingThere, Question
 from sparklog.web.viewer import SLOW_MS, Viewer
 from sparklog.web.views.event_rows import event_row
-from sparklog.web.views.overview import known_disks
+from sparklog.web.views.overview import FIGURES_MS, known_disks
 from sparklog.wire.messages.discovery.broker_report import BrokerReportRequest
 from sparklog.wire.messages.discovery.cluster_report import ReportedBroker
 
 EVENTS_OF_BROKER: int = 20
+WARNINGS_SHOWN: Final = 50
 PROCESS: Final = ("host", "pid", "started_ms", "memory_bytes", "cores", "open_files", "open_files_max")
 
 
@@ -41,7 +42,9 @@ def broker(viewer: Viewer, question: Question) -> dict[str, object]:
         "age_ms": report.age_ms,
         "broker": _row(found, disks),
         "log_dirs": [disk.as_json() for disk in disks],
-        "process": viewer.shared.get(("process", wanted), SLOW_MS, lambda: _process(viewer, wanted)),
+        "process": viewer.shared.get(("process", wanted), FIGURES_MS, lambda: _process(viewer, wanted)),
+        "figures": viewer.figures.of_broker(wanted, question.number("after", -1, least=-1, most=2**53)),
+        "warnings": viewer.shared.get(("warnings", wanted), SLOW_MS, lambda: _warnings(viewer, wanted)),
         "settings": viewer.shared.get(("settings", wanted), SLOW_MS, lambda: _settings(viewer, wanted)),
         "events": [event_row(event) for event in events[:EVENTS_OF_BROKER]],
     }
@@ -63,12 +66,23 @@ def _row(one: ReportedBroker, disks: list[Disk]) -> dict[str, object]:
 def _process(viewer: Viewer, broker_id: int) -> dict[str, object] | None:
     """What the broker says of its process; None if it does not answer, or is of an older release."""
     try:
-        report = report_of_broker(
-            viewer.cluster, broker_id, BrokerReportRequest(), timeout_ms=ANSWER_TIMEOUT_MS
-        )
+        report = viewer.figures.follow(broker_id)
     except (OSError, SparklogError):
         return None  # its row says in which state it is
     return {name: getattr(report, name) for name in PROCESS}
+
+
+def _warnings(viewer: Viewer, broker_id: int) -> dict[str, object]:
+    """The newest first, or why there are none."""
+    request = BrokerReportRequest(warnings_max=WARNINGS_SHOWN)
+    try:
+        report = report_of_broker(viewer.cluster, broker_id, request, timeout_ms=ANSWER_TIMEOUT_MS)
+    except KafkaError as error:
+        is_denied = error.code is ErrorCode.cluster_authorization_failed
+        return {"why_none": "they are for users with ALTER on the cluster" if is_denied else str(error)}
+    except (OSError, SparklogError):
+        return {"why_none": "the broker does not answer"}
+    return {"rows": [asdict(one) for one in reversed(report.warnings)], "total": report.last_warning}
 
 
 def _settings(viewer: Viewer, broker_id: int) -> list[dict[str, object]] | None:

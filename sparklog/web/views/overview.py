@@ -6,7 +6,7 @@ import sparklog
 from sparklog.client.errors import ClusterUnavailable
 from sparklog.client.possible_losses import PossibleLoss, possible_losses
 from sparklog.model.errors import KafkaError, SparklogError
-from sparklog.web.disks import Disk, disks_of
+from sparklog.web.disks import Disk, ask_each, disks_of
 from sparklog.web.verdict import SERVING, Facts, verdict_of
 from sparklog.web.view_question import Question
 from sparklog.web.viewer import SLOW_MS, Viewer
@@ -15,6 +15,8 @@ from sparklog.wire.messages.discovery.cluster_report import ClusterReportRespons
 
 LAST_EVENTS: int = 8
 LOSSES_TIMEOUT_MS = 1_500
+FIGURES_MS: int = 4_000
+"""Brokers have new ones every five seconds."""
 
 
 def overview(viewer: Viewer, _: Question) -> dict[str, object]:
@@ -44,7 +46,7 @@ def overview(viewer: Viewer, _: Question) -> dict[str, object]:
         "under_replicated": report.under_replicated,
         "moving": report.moving,
         "fullest_disk": _fullest(disks),
-        "written": viewer.rates.history(),
+        "figures": _figures(viewer, report),
         "largest_lag": _largest_lag(viewer),
         "events": [event_row(event) for event in viewer.events().kept[: -LAST_EVENTS - 1 : -1]],
     }
@@ -67,6 +69,13 @@ def known_disks(viewer: Viewer) -> list[Disk]:
 
 def serving_brokers(report: ClusterReportResponse) -> list[int]:
     return [one.broker_id for one in report.brokers if one.state in (SERVING, "stopping")]
+
+
+def _figures(viewer: Viewer, report: ClusterReportResponse) -> dict[str, object]:
+    """The last hour of all brokers that serve."""
+    brokers = serving_brokers(report)
+    viewer.shared.get("figures", FIGURES_MS, lambda: ask_each(brokers, viewer.figures.follow))
+    return viewer.figures.of_cluster(brokers)
 
 
 def _losses(viewer: Viewer) -> list[PossibleLoss]:

@@ -1,7 +1,8 @@
 // Every broker that has registered, also one that is away; and one of them.
 import { h } from "../dom.js";
-import { ago, bytes, count, percent, plural } from "../format.js";
+import { ago, bytes, count, percent, plural, time } from "../format.js";
 import { bar, link, note, section, state, table, tile, title } from "../parts.js";
+import { columns, plot, withPlots } from "../plot.js";
 import { eventList } from "./events.js";
 
 const address = (one) => (one.host === null ? "–" : one.port < 0 ? one.host : `${one.host}:${one.port}`);
@@ -52,8 +53,43 @@ const SETTINGS = [
   { label: "Source", cell: (one) => one.source },
 ];
 
+const PLOTS = {
+  Bytes: ["B/s", ["written", "read"], ["produced_bytes_per_s", "fetched_bytes_per_s"]],
+  Records: ["records/s", ["written", "read"], ["produced_records_per_s", "fetched_records_per_s"]],
+  "99 of 100 are faster": ["ms", ["writes", "reads"], ["produce_p99_ms", "fetch_p99_ms"]],
+  "Followers lack at most": ["records", ["lag"], ["replica_lag_max"]],
+  Memory: ["B", ["memory"], ["memory_bytes"]],
+  Processor: ["cores", ["in use"], ["cpu_cores"]],
+};
+
+const FIGURES_MAX = 720;
+
+/** The figures of before, and those that are new. */
+function together(before, now) {
+  if (!before || before.times_ms.length === 0) return now;
+  const names = Object.keys(now.times_ms.length ? now : before);
+  return Object.fromEntries(names.map((name) => [name, [...(before[name] ?? before.times_ms.map(() => null)), ...(now[name] ?? [])].slice(-FIGURES_MAX)]));
+}
+
+const WARNINGS = [
+  { label: "When", cell: (one) => time(one.time_ms) },
+  { label: "Level", cell: (one) => state(one.level.toLowerCase(), one.level === "WARNING" ? "warning" : "bad") },
+  { label: "Words", cell: (one) => h("span", { title: one.logger }, one.words), wide: true },
+];
+
+const warnings = (found) => (found.rows === undefined ? note(found.why_none)
+  : table(WARNINGS, found.rows, { caption: "Warnings", keyOf: (one) => one.number, empty: "it has logged none since its start" }));
+
 export const broker = {
   title: ({ parts }) => `Broker ${parts[0]}`,
+  load: async (ask, at, signal, before) => {
+    const query = new URLSearchParams(at.query);
+    const last = before?.figures.times_ms.at(-1);
+    if (last) query.set("after", last);
+    const data = await ask(at.path, query, signal);
+    return { ...data, figures: together(before?.figures, data.figures) };
+  },
+  after: (main, data) => withPlots(main, Object.fromEntries(Object.entries(PLOTS).map(([name, [, , names]]) => [name, columns(data.figures, ...names)]))),
   draw: (data) => {
     const one = data.broker;
     return h("div", {},
@@ -69,8 +105,11 @@ export const broker = {
         tile("Open files", count(data.process.open_files), { level: data.process.open_files > 0.8 * data.process.open_files_max ? "warning" : "", detail: `of ${count(data.process.open_files_max)}` }),
         tile("Running for", ago(data.process.started_ms), { detail: plural(data.process.cores, "core") })) : null,
       note(`${address(one)} · application ${one.application ?? "not known"} · release ${one.release ?? "not known"}${one.rack ? ` · rack ${one.rack}` : ""}`),
+      columns(data.figures, "times_ms") === null ? null : section("The last hour", h("div", { class: "plots" },
+        Object.entries(PLOTS).map(([name, [unit, series]]) => h("div", {}, h("h3", {}, name), plot(name, unit, series))))),
       section("Log directories", table(DIRECTORIES, data.log_dirs, { caption: "Log directories", keyOf: (row) => row.log_dir, empty: "the broker does not answer" })),
       section("Settings that are not the default", data.settings === null ? note("the broker does not answer") : table(SETTINGS, data.settings, { caption: "Settings", keyOf: (row) => row.name })),
+      section(data.warnings.total > 50 ? `The last 50 of ${count(data.warnings.total)} warnings` : "Warnings", warnings(data.warnings)),
       section("Its events", eventList(data.events, "no event about it is kept")));
   },
 };

@@ -2,7 +2,7 @@
 import { h } from "../dom.js";
 import { bytes, count, duration, perSecond, percent, short } from "../format.js";
 import { command, link, section, tile } from "../parts.js";
-import { plot, withPlots } from "../plot.js";
+import { columns, plot, withPlots } from "../plot.js";
 import { eventList } from "./events.js";
 
 const SIGNS = { well: "✓", warning: "!", bad: "✕" };
@@ -23,9 +23,27 @@ function tiles(data) {
     tile("Partitions led", `${count(data.partitions - data.leaderless)} of ${count(data.partitions)}`,
       { to: data.leaderless ? "topics?only=unwell" : "topics", level: data.leaderless ? "bad" : "", detail: `${count(data.topics)} topics` }),
     tile("Out of sync", count(data.under_replicated), { to: "topics?only=unwell", level: data.under_replicated ? "warning" : "", detail: data.moving ? `${count(data.moving)} moving` : "" }),
-    tile("Written", perSecond(data.written.at(-1)?.[1]), { to: "topics?sort=rate&descending=true", detail: "records, last ten seconds" }),
+    tile("Written", rate(newest(data, "produced_bytes_per_s")), { to: "topics?sort=rate&descending=true", detail: records(data, "produced_records_per_s") }),
+    tile("Read", rate(newest(data, "fetched_bytes_per_s")), { to: "groups", detail: records(data, "fetched_records_per_s") }),
+    tile("Writes take", duration(newest(data, "produce_p99_ms")), { to: "brokers", detail: "99 of 100 are faster" }),
     tile("Largest lag", data.largest_lag ? short(data.largest_lag.lag) : "–", { to: data.largest_lag ? `groups?group=${encodeURIComponent(data.largest_lag.group_id)}` : "groups", detail: data.largest_lag?.group_id ?? "no reader commits" }),
     disk ? tile("Fullest disk", percent(disk.used_share), { to: `brokers/${disk.broker_id}`, level: diskLevel, detail: `${bytes(disk.free_bytes)} free, broker ${disk.broker_id}` }) : null);
+}
+
+const newest = (data, name) => data.figures[name]?.at(-1) ?? null;
+const rate = (value) => (value === null ? "–" : `${bytes(value)}/s`);
+const records = (data, name) => (newest(data, name) === null ? "" : `${perSecond(newest(data, name))} records`);
+
+const PLOTS = {
+  Bytes: ["B/s", ["written", "read"], ["produced_bytes_per_s", "fetched_bytes_per_s"]],
+  Records: ["records/s", ["written", "read"], ["produced_records_per_s", "fetched_records_per_s"]],
+  "Time of writes": ["ms", ["99 of 100 are faster"], ["produce_p99_ms"]],
+};
+
+function plots({ figures }) {
+  if (columns(figures, "times_ms") === null) return null;
+  return section("The last hour", h("div", { class: "plots" }, Object.entries(PLOTS).map(([name, [unit, series]]) =>
+    h("div", {}, h("h3", {}, name), plot(name, unit, series)))));
 }
 
 function office(data) {
@@ -39,13 +57,13 @@ function office(data) {
 export const overview = {
   title: () => "Overview",
   after: (main, data) => {
-    if (data.written?.length > 1) withPlots(main, { written: [data.written.map(([at]) => at / 1000), data.written.map(([, rate]) => rate)] });
+    withPlots(main, Object.fromEntries(Object.entries(PLOTS).map(([name, [, , names]]) => [name, columns(data.figures, ...names)])));
   },
   draw: (data) => h("div", {},
     verdict(data.verdict),
     data.brokers ? [
       tiles(data),
-      data.written.length > 1 ? section("Records written per second", plot("written", "records/s")) : null,
+      plots(data),
       section("Last events", eventList(data.events, "nothing has happened since the controller took office"), h("p", {}, link("events", "All events"))),
       office(data),
     ] : null),
