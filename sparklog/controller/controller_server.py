@@ -310,7 +310,7 @@ class ControllerServer:
         candidate = self._candidate
         if candidate is None:
             return report_of(None, None, request)
-        return report_of(candidate.view, candidate.node, request)
+        return report_of(candidate.view, candidate.node, request, lambda: controller_metrics(candidate))
 
     def _on_failure(self, error: Exception) -> None:
         self._in_candidate().fail(error)

@@ -1,5 +1,6 @@
 """ClusterReport as the controller answers it, from the view that its event loop publishes."""
 
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from sparklog import __version__
@@ -11,6 +12,7 @@ from sparklog.core.controller.state.wishes import Wish
 from sparklog.core.controller.state.znodes import ControllerNode
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId
+from sparklog.model.metric import Metric
 from sparklog.wire.messages.discovery.cluster_report import (
     ClusterReportRequest,
     ClusterReportResponse,
@@ -20,6 +22,7 @@ from sparklog.wire.messages.discovery.cluster_report import (
     ReportedOperation,
     ReportedWait,
 )
+from sparklog.wire.reported_metrics import reported
 
 EVENTS_PER_ANSWER_MAX: Final = 1_000
 SERVING: Final = "serving"
@@ -29,7 +32,10 @@ DRAINING: Final = "draining"
 
 
 def report_of(
-    view: ClusterView | None, node: ControllerNode | None, request: ClusterReportRequest
+    view: ClusterView | None,
+    node: ControllerNode | None,
+    request: ClusterReportRequest,
+    read_metrics: Callable[[], Iterable[Metric]] = tuple,
 ) -> ClusterReportResponse:
     """``node``: this candidate; ``view`` is None while it is not in office."""
     if view is None or node is None:
@@ -52,6 +58,7 @@ def report_of(
         last_number=view.events[-1].number if view.events else 0,
         events=[_event(one) for one in events],
         operations=[_operation(one) for one in view.operations],
+        metrics=reported(read_metrics()) if request.wants_metrics else [],
     )
 
 

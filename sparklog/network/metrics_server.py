@@ -19,7 +19,7 @@ from socketserver import TCPServer, ThreadingMixIn
 from typing import Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client import CollectorRegistry, generate_latest, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
@@ -63,6 +63,13 @@ def _histogram(first: Metric, metrics: list[Metric]) -> Family:
         buckets = [("+Inf" if bound == inf else str(bound), count) for bound, count in metric.buckets]
         family.add_metric([value for _, value in metric.labels], buckets, metric.value)
     return family
+
+
+def text_of(metrics: Iterable[Metric]) -> bytes:
+    """These metrics as a scrape gets them; those of one name follow each other."""
+    registry = CollectorRegistry()
+    registry.register(_Figures(lambda: metrics))
+    return generate_latest(registry)
 
 
 CONNECTIONS_MAX: Final = 32

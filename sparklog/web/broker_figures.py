@@ -97,7 +97,7 @@ class BrokerFigures:
 
 
 def _steps(names: Sequence[str], samples: Sequence[Sample]) -> dict[int, Mapping[str, float]]:
-    """Of each step the mean of its samples, and the worst p99."""
+    """The mean of each step's samples, and the worst p99."""
     in_steps: dict[int, list[Sequence[float]]] = {}
     for time_ms, values in samples:
         in_steps.setdefault(time_ms // STEP_MS, []).append(values)

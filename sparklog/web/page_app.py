@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 from sparklog.client.errors import ClusterUnavailable, SecurityRefused
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
+from sparklog.web.cluster_metrics import cluster_metrics
 from sparklog.web.cluster_ready import readiness
 from sparklog.web.gate import Gate
 from sparklog.web.page_logins import NeedsLogin
@@ -73,6 +74,9 @@ ONLY_JSON: Final[Mapping[str, View]] = {
 """What a view's links lead to, without a view of its own."""
 RECORDS: Final = "/topics/{topic}/records"
 
+METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+"""Prometheus's text format."""
+
 STATUS_OF_CODES: Final = {
     ErrorCode.unknown_topic_or_partition: 404,
     ErrorCode.offset_out_of_range: 404,
@@ -88,6 +92,7 @@ def build_app(viewers: Viewers, settings: PageSettings) -> Starlette:
     routes = [
         Route("/health", _health, methods=["GET"]),
         Route("/ready", _ready_of(viewers), methods=["GET"]),
+        Route("/metrics", _answering(viewers, _metrics), methods=["GET"]),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     for path, view in {**VIEWS, **ONLY_JSON}.items():
@@ -123,6 +128,10 @@ def _ready_of(viewers: Viewers) -> Callable[[Request], Response]:
         return PlainTextResponse(f"{words}\n", 200 if ready else 503)
 
     return endpoint
+
+
+def _metrics(viewer: Viewer, _: Question) -> Response:
+    return Response(cluster_metrics(viewer), media_type=METRICS_TYPE)
 
 
 def _json_of(view: View) -> Callable[[Viewer, Question], Response]:

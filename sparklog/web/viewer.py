@@ -86,7 +86,7 @@ class Viewer:
 
     def events(self) -> EventTail:
         """The newest events, all that the report's giver keeps."""
-        self.shared.get("events", FRESH_MS, lambda: self._events.follow(self._ask_report))
+        self.shared.get("events", FRESH_MS, lambda: self._events.follow(self.ask_report))
         return self._events
 
     def metadata(self) -> ClusterMetadata:
@@ -110,9 +110,10 @@ class Viewer:
         return look
 
     def _new_report(self) -> ClusterReportResponse:
-        return self._ask_report(ClusterReportRequest())
+        return self.ask_report(ClusterReportRequest())
 
-    def _ask_report(self, request: ClusterReportRequest) -> ClusterReportResponse:
+    def ask_report(self, request: ClusterReportRequest) -> ClusterReportResponse:
+        """An answer of its own for ``request``; raises as ``report``."""
         try:
             report = report_of_brokers(self.cluster, request, timeout_ms=REPORT_TIMEOUT_MS)
         except ClusterUnavailable as error:

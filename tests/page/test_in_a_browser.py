@@ -9,7 +9,7 @@ import pytest
 
 from tests.page.conftest import HOSTILE, StartedCluster
 
-pytestmark = [pytest.mark.page, pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.page, pytest.mark.integration, pytest.mark.timeout(180, func_only=True)]
 
 VIEWS = [
     ("", r"^(Well|Serving)"),

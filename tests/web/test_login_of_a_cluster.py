@@ -69,7 +69,7 @@ def header(user: str, password: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/topics", "/api/", "/api/topics", "/api/topics/closed/records", "/api/groups"]
+    "path", ["/", "/topics", "/metrics", "/api/", "/api/topics", "/api/topics/closed/records", "/api/groups"]
 )
 def test_nobody_sees_anything_without_a_login(browser: TestClient, path: str) -> None:
     refused = browser.get(path)
@@ -94,6 +94,7 @@ def test_a_user_sees_what_that_user_may_see(browser: TestClient, secured: InProc
     bob = header("bob", password_of(secured, "bob"))
     assert browser.get("/api/topics", headers=bob).json()["rows"] == []
     assert browser.get("/api/brokers", headers=bob).status_code == 403
+    assert browser.get("/metrics", headers=bob).status_code == 403
 
 
 def test_a_reference_in_a_password_reads_no_file_of_ours(

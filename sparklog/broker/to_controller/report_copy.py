@@ -57,7 +57,9 @@ class ReportCopy:
         if copy is None:
             return ClusterReportResponse(error_code=code, error_message=words)
         chosen = _after(events, (request.after_term, request.after_number), request.events_max)
-        return replace(copy, age_ms=self._clock.monotonic_ms() - copied_ms, events=chosen)
+        age_ms = self._clock.monotonic_ms() - copied_ms
+        metrics = copy.metrics if request.wants_metrics else []
+        return replace(copy, age_ms=age_ms, events=chosen, metrics=metrics)
 
     def _may_ask(self) -> bool:
         """Whether this thread is to ask the controller now."""
@@ -87,7 +89,10 @@ class ReportCopy:
         began_ms = self._clock.monotonic_ms()
         newest = _id(self._events[-1]) if self._events else (-1, 0)
         request = ClusterReportRequest(
-            after_term=newest[0], after_number=newest[1], events_max=EVENTS_PER_ANSWER_MAX
+            after_term=newest[0],
+            after_number=newest[1],
+            events_max=EVENTS_PER_ANSWER_MAX,
+            wants_metrics=True,
         )
         response: ClusterReportResponse = self._controller.call(request, timeout_ms=ASK_TIMEOUT_MS, lane=LANE)
         if response.error_code is not ErrorCode.none:

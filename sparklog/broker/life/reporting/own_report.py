@@ -1,9 +1,9 @@
 """BrokerReport as a broker answers it: from its last sample, from memory, and from nothing that may hang."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
-from itertools import groupby, islice
+from itertools import islice
 from typing import Final
 
 from sparklog import __version__
@@ -22,16 +22,13 @@ from sparklog.wire.messages.discovery.broker_report import (
     ReportedDirectory,
     ReportedFigure,
     ReportedFollower,
-    ReportedLabel,
-    ReportedMetric,
     ReportedPartition,
-    ReportedSeries,
     ReportedWarning,
 )
+from sparklog.wire.reported_metrics import reported
 
 TOPICS_PER_ANSWER_MAX: Final = 100
 PARTITIONS_PER_ANSWER_MAX: Final = 10_000
-SERIES_PER_ANSWER_MAX: Final = 20_000
 NOT_YET: Final = "this broker is starting, and has no figures yet; ask again"
 
 ReadMetrics = Callable[[], Iterable[Metric]]
@@ -92,7 +89,7 @@ class OwnReport:
                 for one in self.warnings.after(request.warnings_after, request.warnings_max)
             ],
             partitions=_partitions(table, request.topics[:TOPICS_PER_ANSWER_MAX]),
-            metrics=list(_metrics(self._read_metrics())) if request.wants_metrics else [],
+            metrics=reported(self._read_metrics()) if request.wants_metrics else [],
         )
 
 
@@ -122,21 +119,4 @@ def _partition(partition: Partition) -> ReportedPartition:
             ReportedFollower(broker_id=follower, lag=lag)
             for follower, lag in sorted(partition.follower_lags().items())
         ],
-    )
-
-
-def _metrics(metrics: Iterable[Metric]) -> Iterator[ReportedMetric]:
-    for name, series in groupby(islice(metrics, SERIES_PER_ANSWER_MAX), key=lambda one: one.name):
-        first, *others = series
-        yield ReportedMetric(
-            name=name, kind=first.kind, doc=first.doc, series=[_series(one) for one in (first, *others)]
-        )
-
-
-def _series(metric: Metric) -> ReportedSeries:
-    return ReportedSeries(
-        labels=[ReportedLabel(name=name, value=value) for name, value in metric.labels],
-        value=metric.value,
-        bounds=[bound for bound, _ in metric.buckets],
-        counts=[count for _, count in metric.buckets],
     )

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from sparklog.model.errors import ErrorCode
+from sparklog.wire.messages.discovery.broker_report import ReportedMetric
 
 
 @dataclass(slots=True, kw_only=True)
 class ClusterReportRequest:
     """``after_term`` and ``after_number``: the last event that the requester has; -1 and 0 without any.
-    ``events_max`` 0: it wants none.
+    ``events_max`` 0: it wants none. ``wants_metrics``: of the controller.
     """
 
     API_KEY: ClassVar[int] = 10_004
@@ -22,6 +23,7 @@ class ClusterReportRequest:
     after_term: int = -1
     after_number: int = 0
     events_max: int = 0
+    wants_metrics: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -120,3 +122,4 @@ class ClusterReportResponse:
     last_number: int = 0
     events: list[ReportedEvent] = field(default_factory=list)
     operations: list[ReportedOperation] = field(default_factory=list)
+    metrics: list[ReportedMetric] = field(default_factory=list)
