@@ -1,8 +1,11 @@
 """``sparklog doctor`` at a cluster that is broken, one thing after another."""
 
 import json
+import os
+import resource
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ from sparklog.client.records_producer import Producer
 from sparklog.model.ids import TopicPartition
 from sparklog.testing import InProcessCluster
 from tests.appended_transactions import AppendedTransactions
+from tests.certificates import Authority
 from tests.waiting import until
 
 Findings = list[dict[str, Any]]
@@ -62,14 +66,57 @@ def kinds(findings: Findings, check: str) -> list[tuple[str, str]]:
     return [(one["severity"], one["subject"]) for one in findings if one["check"] == check]
 
 
+def value_of(findings: Findings, check: str) -> str:
+    """The first finding's."""
+    return next(str(one["value"]) for one in findings if one["check"] == check)
+
+
 def test_of_a_cluster_that_is_well_only_what_one_host_cannot_have_is_noted(
     cluster: InProcessCluster, doctor: Doctor
 ) -> None:
     cluster.create_topic("t", partitions=3, configs=SAFE)
     cluster.produce("t", ["a", "b"])
     status, findings = doctor(*at(cluster))
-    unlike_disks = [one for one in findings if one["check"] != "disks"]  # this machine's may be nearly full
-    assert (status, [(one["check"], one["severity"]) for one in unlike_disks]) == (0, [("zookeeper", "note")])
+    disks = ("disks", "devices")  # this machine's may be nearly full, and is one
+    unlike_disks = [(one["check"], one["severity"]) for one in findings if one["check"] not in disks]
+    assert (status, unlike_disks) == (0, [("zookeeper", "note")])
+
+
+def test_what_only_the_host_of_a_broker_knows(cluster: InProcessCluster, doctor: Doctor) -> None:
+    shared = kinds(doctor(*at(cluster))[1], "devices")
+    assert shared == [
+        *(("warning", f"broker {broker}") for broker in (1, 2, 3)),
+        ("note", "brokers 1, 2, 3"),
+    ]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = int(len(os.listdir("/proc/self/fd")) * 1.1)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (few, hard))
+    try:
+        _, findings = doctor(*at(cluster))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert [subject for _, subject in kinds(findings, "files")] == ["broker 1", "broker 2", "broker 3"]
+    assert f" of {few} open files are used" in next(
+        one["value"] for one in findings if one["check"] == "files"
+    )
+
+
+def test_a_certificate_that_expires(doctor: Doctor, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    in_20_days = datetime.now(UTC) + timedelta(days=20, hours=1)
+    settings = {
+        "listeners": "SSL://:0",
+        "security.inter.broker.protocol": "SSL",
+        **authority.settings(authority.issue("broker", not_after=in_20_days), client_auth="required"),
+    }
+    properties = tmp_path / "client.properties"
+    stores = ("ssl.keystore.location", "ssl.truststore.location")
+    lines = [f"{name}={settings[name]}\n" for name in stores]
+    properties.write_text("security.protocol=SSL\n" + "".join(lines))
+    with InProcessCluster(tmp_path / "cluster", brokers=1, settings=settings) as cluster:
+        _, findings = doctor(*at(cluster), "--command-config", str(properties))
+    assert kinds(findings, "certificates") == [("warning", "listener SSL of broker 1")]
+    assert "expires in 20 days" in value_of(findings, "certificates")
 
 
 def test_topics_that_are_less_safe_than_they_look(cluster: InProcessCluster, doctor: Doctor) -> None:
@@ -199,4 +246,4 @@ def test_a_user_without_rights_learns_what_was_not_examined(doctor: Doctor, tmp_
         properties.write_text("".join(f"{name}={value}\n" for name, value in user.properties.items()))
         _, findings = doctor(*at(cluster), "--command-config", str(properties))
         unseen = {one["check"]: one["value"] for one in findings if one["value"].startswith("not examined")}
-        assert {"releases", "disks", "zookeeper", "settings"} <= unseen.keys()
+        assert {"releases", "disks", "zookeeper", "settings", "files", "certificates"} <= unseen.keys()

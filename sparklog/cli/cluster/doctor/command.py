@@ -50,9 +50,9 @@ def _facts(arguments: argparse.Namespace) -> ClusterFacts:
 COMMAND = Command(
     name="doctor",
     summary="what is wrong with the cluster, or less safe than it looks, with the remedy",
-    description="Examines brokers, in-sync replicas, disks, topics, transactions, groups, ZooKeeper,\n"
-    "settings and releases. Each finding has what was seen, the harm it does, and the remedy.\n"
-    "Ends with status 1 if one is grave.\n\n"
+    description="Examines brokers, in-sync replicas, disks, open files, topics, transactions, groups,\n"
+    "ZooKeeper, certificates, settings and releases. Each finding has what was seen, the harm it\n"
+    "does, and the remedy. Ends with status 1 if one is grave.\n\n"
     "It changes nothing. Groups with old unread records are looked at twice, six seconds apart.",
     add_arguments=add_arguments,
     run=run,

@@ -13,6 +13,7 @@ from sparklog.client.group.lag_look import PartitionLag
 from sparklog.client.metadata.cluster_metadata import TopicMetadata
 from sparklog.client.transactions.hanging import OpenTransaction
 from sparklog.model.cluster_facts import Node
+from sparklog.wire.messages.discovery.broker_report import BrokerReportResponse
 from sparklog.wire.messages.discovery.cluster_report import ClusterReportResponse
 
 
@@ -21,6 +22,7 @@ class Part(StrEnum):
 
     report = "report"
     brokers = "brokers"
+    own_reports = "own_reports"
     topics = "topics"
     transactions = "transactions"
     groups = "groups"
@@ -82,6 +84,8 @@ class ClusterFacts:
     nodes: tuple[Node, ...] = ()
     """The brokers that are registered."""
     brokers: tuple[SeenBroker, ...] = ()
+    own_reports: Mapping[int, BrokerReportResponse] = field(default_factory=dict)
+    """What each broker that answers knows of its process, its disks and its metrics."""
     topics: tuple[SeenTopic, ...] = ()
     hanging: tuple[OpenTransaction, ...] = ()
     groups: tuple[LateGroup, ...] = ()

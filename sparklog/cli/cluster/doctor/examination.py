@@ -3,6 +3,9 @@
 from typing import Final
 
 from sparklog.cli.cluster.doctor.checks.broker_check import BROKERS
+from sparklog.cli.cluster.doctor.checks.certificate_expiry_check import CERTIFICATES
+from sparklog.cli.cluster.doctor.checks.descriptor_check import FILES
+from sparklog.cli.cluster.doctor.checks.device_check import DEVICES
 from sparklog.cli.cluster.doctor.checks.disk_check import DISKS
 from sparklog.cli.cluster.doctor.checks.group_check import GROUPS
 from sparklog.cli.cluster.doctor.checks.isr_check import ISR
@@ -15,7 +18,20 @@ from sparklog.cli.cluster.doctor.doctor_check import Check
 from sparklog.cli.cluster.doctor.doctor_facts import ClusterFacts
 from sparklog.cli.cluster.doctor.doctor_finding import WORST_FIRST, Finding, Severity
 
-CHECKS: Final = (BROKERS, ISR, DISKS, TOPICS, TRANSACTIONS, GROUPS, ZOOKEEPER, SETTINGS, RELEASES)
+CHECKS: Final = (
+    BROKERS,
+    ISR,
+    DISKS,
+    DEVICES,
+    FILES,
+    TOPICS,
+    TRANSACTIONS,
+    GROUPS,
+    ZOOKEEPER,
+    CERTIFICATES,
+    SETTINGS,
+    RELEASES,
+)
 """In the order in which findings of one severity are shown."""
 
 CLUSTER: Final = "cluster"

@@ -5,6 +5,7 @@ noted with the reason, and the others are gathered all the same.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -13,7 +14,7 @@ from sparklog.client import offsets
 from sparklog.client.admin import Admin
 from sparklog.client.changes import ClusterChanges
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.cluster_reports import report_of_brokers
+from sparklog.client.cluster_reports import report_of_broker, report_of_brokers
 from sparklog.client.group.committed_offsets import fetch_committed
 from sparklog.client.group.group_admin import GroupAdmin
 from sparklog.client.group.lag_look import GroupLag, LagLook, look_at_groups
@@ -26,6 +27,7 @@ from sparklog.model.errors import KafkaError, SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import TOPIC_RESOURCE
 from sparklog.wire.messages.data.list_offsets import EARLIEST_TIMESTAMP
+from sparklog.wire.messages.discovery.broker_report import BrokerReportRequest, BrokerReportResponse
 from sparklog.wire.messages.discovery.cluster_report import ClusterReportRequest, ClusterReportResponse
 
 LATE_MS: Final = 300_000
@@ -55,6 +57,7 @@ class FactsGathering:
         self._facts = replace(self._facts, nodes=nodes)
         self._add(Part.report, self._report)
         self._add(Part.brokers, lambda facts: replace(facts, brokers=tuple(self._brokers(nodes))))
+        self._add(Part.own_reports, lambda facts: replace(facts, own_reports=self._own_reports(facts)))
         self._add(Part.topics, lambda facts: replace(facts, topics=tuple(self._topics(seen))))
         self._add(Part.transactions, lambda facts: self._transactions(facts, seen))
         self._add(Part.groups, self._groups)
@@ -91,6 +94,19 @@ class FactsGathering:
             settings={name: setting.value for name, setting in described.items()},
             log_dirs=log_dirs,
         )
+
+    def _own_reports(self, facts: ClusterFacts) -> Mapping[int, BrokerReportResponse]:
+        """Those of the brokers that answer in time; one that does not is silent about its settings, too."""
+        found: dict[int, BrokerReportResponse] = {}
+        for broker in facts.answering:
+            with suppress(OSError):
+                found[broker.broker_id] = report_of_broker(
+                    self._cluster,
+                    broker.broker_id,
+                    BrokerReportRequest(wants_metrics=True),
+                    timeout_ms=BROKER_TIMEOUT_MS,
+                )
+        return found
 
     def _topics(self, seen: ClusterMetadata) -> Iterable[SeenTopic]:
         names = sorted(seen.topics)

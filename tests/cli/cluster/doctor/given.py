@@ -11,6 +11,7 @@ from sparklog.client.changes import LogDirDescription
 from sparklog.client.metadata.cluster_metadata import PartitionMetadata, TopicMetadata
 from sparklog.model.cluster_facts import Node
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId
+from sparklog.wire.messages.discovery.broker_report import BrokerReportResponse, ReportedDirectory
 from sparklog.wire.messages.discovery.cluster_report import (
     ClusterReportResponse,
     ReportedBroker,
@@ -68,12 +69,19 @@ def broker(number: int, settings: Mapping[str, str] | None = None, **fields: Any
     return SeenBroker(broker_id=number, host=f"h{number}", settings={**SETTINGS, **(settings or {})}, **known)
 
 
+def own_report(number: int, **fields: Any) -> BrokerReportResponse:
+    disk = ReportedDirectory(path="/data", device="8:1", total_inodes=1_000_000, free_inodes=900_000)
+    known = {"open_files": 300, "open_files_max": 100_000, "directories": [disk], **fields}
+    return BrokerReportResponse(broker_id=number, host=f"h{number}", **known)
+
+
 WELL: Final = ClusterFacts(
     options=OPTIONS,
     now_ms=1_700_000_000_000,
     report=report(),
     nodes=tuple(Node(BrokerId(number), f"h{number}", 9092, rack=f"r{number}") for number in (1, 2, 3)),
     brokers=tuple(map(broker, (1, 2, 3))),
+    own_reports={number: own_report(number) for number in (1, 2, 3)},
     topics=(topic(),),
 )
 
