@@ -25,6 +25,7 @@ from sparklog.web.page_settings import PageSettings
 from sparklog.web.view_question import BadQuestion, NothingThere, Question
 from sparklog.web.viewer import Viewer
 from sparklog.web.views.broker_views import broker, brokers
+from sparklog.web.views.doctor_view import doctor
 from sparklog.web.views.event_rows import events
 from sparklog.web.views.group_views import groups
 from sparklog.web.views.operation_rows import operations
@@ -66,6 +67,7 @@ VIEWS: Final[Mapping[str, View]] = {
     "/groups": groups,
     "/events": events,
     "/operations": operations,
+    "/doctor": doctor,
 }
 
 ONLY_JSON: Final[Mapping[str, View]] = {

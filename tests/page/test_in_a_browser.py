@@ -23,6 +23,7 @@ VIEWS = [
     ("groups?group=billing", "^billing$"),
     ("events", "^Events$"),
     ("operations", "^Operations$"),
+    ("doctor", "^Doctor$"),
 ]
 SOON_MS = 30_000
 

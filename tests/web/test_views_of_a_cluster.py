@@ -99,13 +99,23 @@ def test_nothing_moves(ask: Any) -> None:
     assert ask("/operations") == {"rows": [], "page": 0, "pages": 1, "total": 0, "moving": 0}
 
 
+def test_the_doctor_finds_what_the_command_finds(ask: Any) -> None:
+    found = ask("/doctor")
+    severities = {one["check"]: one["severity"] for one in found["findings"]}
+    assert (severities["brokers"], severities["isr"], severities["zookeeper"]) == ("ok", "ok", "note")
+    assert found["counts"]["ok"] == sum(one["severity"] == "ok" for one in found["findings"])
+    assert found["command"].startswith("sparklog doctor --")
+
+
 def test_who_watches_processes_gets_numbers_and_no_names(browser: TestClient) -> None:
     assert browser.get("/health").status_code == 200
     ready = browser.get("/ready")
     assert (ready.status_code, ready.text) == (200, "6 partitions led\n")
 
 
-@pytest.mark.parametrize("path", ["/", "/brokers", "/brokers/1", "/topics", "/events", "/operations"])
+@pytest.mark.parametrize(
+    "path", ["/", "/brokers", "/brokers/1", "/topics", "/events", "/operations", "/doctor"]
+)
 def test_each_view_is_the_page_with_a_base_that_leads_to_its_parts(browser: TestClient, path: str) -> None:
     page = browser.get(path)
     assert page.headers["content-type"].startswith("text/html")

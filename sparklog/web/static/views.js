@@ -1,5 +1,6 @@
 // All views, and which one a path belongs to.
 import { broker, brokers } from "./views/brokers.js";
+import { doctor } from "./views/doctor.js";
 import { events } from "./views/events.js";
 import { groups } from "./views/groups.js";
 import { operations } from "./views/operations.js";
@@ -25,6 +26,7 @@ export const VIEWS = [
   { ...plain(groups), name: "Groups", path: "groups", pattern: /^groups$/ },
   { ...plain(events), name: "Events", path: "events", pattern: /^events$/ },
   { ...plain(operations), name: "Operations", path: "operations", pattern: /^operations$/ },
+  { ...plain(doctor), name: "Doctor", path: "doctor", pattern: /^doctor$/ },
 ].map((view) => ({
   ...view,
   isOf: (at) => at.path === view.path || (view.path !== "" && at.path.startsWith(`${view.path}/`)),
