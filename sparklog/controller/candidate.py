@@ -191,8 +191,8 @@ class Candidate:
             term = self._term
             self._in_term(lambda: term.acls_changed(patterns))
 
-    def publish(self, brokers: tuple[HostedBroker, ...]) -> None:
-        """Let the cluster know that this application runs, and how its brokers are."""
+    def publish(self, brokers: tuple[HostedBroker, ...], spark_warnings: tuple[str, ...]) -> None:
+        """Let the cluster know that this application runs, how its brokers are, and what its Spark lacks."""
         node = self.node
         self._entry.publish(
             Application(
@@ -202,6 +202,7 @@ class Candidate:
                 node.pid,
                 release=__version__,
                 web_url=self._web_url,
+                spark_warnings=spark_warnings,
                 brokers=brokers,
             )
         )

@@ -208,10 +208,12 @@ class ControllerServer:
         """
         self._loop.submit(lambda: self._in_candidate().broker_died(broker_id, broker_epoch, how))
 
-    def publish(self, brokers: Sequence[HostedBroker]) -> None:
-        """Tell the cluster how the brokers of this application are. Comes back at once."""
-        hosted = tuple(brokers)
-        self._loop.submit(lambda: self._in_candidate().publish(hosted))
+    def publish(self, brokers: Sequence[HostedBroker], spark_warnings: Sequence[str] = ()) -> None:
+        """Tell the cluster how the brokers of this application are, and what its Spark settings lack. Comes
+        back at once.
+        """
+        hosted, lacking = tuple(brokers), tuple(spark_warnings)
+        self._loop.submit(lambda: self._in_candidate().publish(hosted, lacking))
 
     def follow_wishes(self, brokers: Sequence[BrokerId], obey: Callable[[Known], None]) -> None:
         """Call ``obey`` with what is wished of these brokers, and with each change, on another thread."""

@@ -71,6 +71,7 @@ def _controllers(view: ClusterView, node: ControllerNode) -> list[ReportedContro
     for one in view.applications:
         if one.name == node.application:
             own.web_url = one.web_url or None
+            own.spark_warnings = list(one.spark_warnings)
         else:
             standbys.append(
                 ReportedController(
@@ -80,6 +81,7 @@ def _controllers(view: ClusterView, node: ControllerNode) -> list[ReportedContro
                     is_active=False,
                     release=one.release or None,
                     web_url=one.web_url or None,
+                    spark_warnings=list(one.spark_warnings),
                 )
             )
     return [own, *standbys]

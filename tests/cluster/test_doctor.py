@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -82,19 +81,17 @@ def test_of_a_cluster_that_is_well_only_what_one_host_cannot_have_is_noted(
     assert (status, unlike_disks) == (0, [("zookeeper", "note")])
 
 
-def test_what_only_the_host_of_a_broker_knows(cluster: InProcessCluster, doctor: Doctor) -> None:
+def test_what_only_the_host_of_a_broker_knows(
+    cluster: InProcessCluster, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shared = kinds(doctor(*at(cluster))[1], "devices")
     assert shared == [
         *(("warning", f"broker {broker}") for broker in (1, 2, 3)),
         ("note", "brokers 1, 2, 3"),
     ]
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     few = int(len(os.listdir("/proc/self/fd")) * 1.1)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (few, hard))
-    try:
-        _, findings = doctor(*at(cluster))
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    monkeypatch.setattr("sparklog.broker.life.reporting.own_report.open_files_max", lambda: few)
+    _, findings = doctor(*at(cluster))
     assert [subject for _, subject in kinds(findings, "files")] == ["broker 1", "broker 2", "broker 3"]
     assert f" of {few} open files are used" in next(
         one["value"] for one in findings if one["check"] == "files"
@@ -173,6 +170,12 @@ def test_settings_that_differ(cluster: InProcessCluster, doctor: Doctor) -> None
     until(lambda: kinds(doctor(*at(cluster))[1], "settings") == [("warning", "log.retention.ms")])
     (finding,) = [one for one in doctor(*at(cluster))[1] if one["check"] == "settings"]
     assert finding["value"].endswith("1000000 at broker 3")
+
+
+def test_what_a_drivers_spark_lacks(cluster: InProcessCluster, doctor: Doctor) -> None:
+    assert cluster.controller is not None
+    cluster.controller.publish([], ["spark.task.maxFailures=4: set spark.task.maxFailures=1"])
+    until(lambda: kinds(doctor(*at(cluster))[1], "spark") == [("warning", "application sparklog-testing")])
 
 
 def test_a_hanging_transaction(cluster: InProcessCluster, doctor: Doctor) -> None:

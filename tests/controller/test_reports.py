@@ -95,9 +95,12 @@ def test_a_registration_that_is_gone_outweighs_what_the_application_said_before(
 
 def test_standbys_are_the_other_applications(image):
     image.applications = (
-        Application("the-application", "node-1", 9091, web_url="http://node-1:9480/"),
+        Application(
+            "the-application", "node-1", 9091, web_url="http://node-1:9480/", spark_warnings=("set it",)
+        ),
         Application("standby", "node-2", 9091, release="0.2.0"),
     )
     own, standby = report_of(view_of(image, EventLog(TERM)), NODE, ClusterReportRequest()).controllers
     assert (own.is_active, own.web_url) == (True, "http://node-1:9480/")
+    assert (own.spark_warnings, standby.spark_warnings) == (["set it"], [])
     assert (standby.application, standby.is_active, standby.release) == ("standby", False, "0.2.0")

@@ -153,8 +153,8 @@ class ControllerCandidate:
     ) -> None:
         self._server.follow_wishes(tuple(map(BrokerId, brokers)), lambda known: obey(_wished(known)))
 
-    def publish(self, brokers: Sequence[HostedBroker]) -> None:
-        self._server.publish(brokers)
+    def publish(self, brokers: Sequence[HostedBroker], spark_warnings: Sequence[str]) -> None:
+        self._server.publish(brokers, spark_warnings)
 
     def stop(self) -> None:
         self._server.stop()

@@ -87,8 +87,10 @@ class Controller(Protocol):
         """Call ``obey``, on another thread, with what is wished of them, and again with what has changed."""
         ...
 
-    def publish(self, brokers: Sequence[HostedBroker]) -> None:
-        """Tell the cluster how the brokers of this application are. Comes back at once."""
+    def publish(self, brokers: Sequence[HostedBroker], spark_warnings: Sequence[str]) -> None:
+        """Tell the cluster how the brokers of this application are, and what its Spark settings lack. Comes
+        back at once.
+        """
         ...
 
     def stop(self) -> None: ...

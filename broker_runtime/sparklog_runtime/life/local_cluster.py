@@ -44,7 +44,7 @@ from sparklog_runtime.life.cluster_page import ClusterPage
 from sparklog_runtime.life.driver_reports import DriverReports
 from sparklog_runtime.life.publisher import Publisher
 from sparklog_runtime.settings.log_files import OutputFiles
-from sparklog_runtime.settings.settings_check import check_settings, is_local, settings_warnings
+from sparklog_runtime.settings.settings_check import check_settings, is_local
 from sparklog_runtime.settings.spark_security import check_spark_security
 from sparklog_runtime.settings.start_defaults import (
     chosen_defaults,
@@ -408,11 +408,11 @@ class LocalCluster:
             self._patience.wait(connecting.wait, lambda: "Spark")
             connecting.raise_failure("Spark did not start")
         self._note("Spark context made")
-        context = self.context
-        conf = dict(context.getConf().getAll())
+        conf = dict(self.context.getConf().getAll())
         check_settings(conf, self._master(), self.options.brokers)
-        check_spark_security(conf, self._config, is_here=self._runs_here())
-        for warning in settings_warnings(conf):
+        is_here = self._runs_here()
+        check_spark_security(conf, self._config, is_here=is_here)
+        for warning in self._reports.note_spark(conf, self._master(), self._config, is_here=is_here):
             self._progress(f"warning: {warning}")
         self._check_secrets(logger.info)  # again: Spark knows this machine's address now
         controller = self._controller
@@ -436,7 +436,7 @@ class LocalCluster:
         control_port = supervisor.listen(self._driver_host(), self._config.get_int("supervisor.port"))
         self._supervisor = supervisor
         self._patience.check()
-        supervisor.launch(self._plans(supervisor.token, control_port), self._job_launcher(context, conf))
+        supervisor.launch(self._plans(supervisor.token, control_port), self._job_launcher(self.context, conf))
         controller.follow_wishes(self.options.ids(), supervisor.obey)
         self._await_brokers(supervisor, conf)
 

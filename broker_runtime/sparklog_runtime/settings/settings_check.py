@@ -177,3 +177,14 @@ def settings_warnings(conf: Mapping[str, str]) -> list[str]:
             "an hour"
         )
     return warnings
+
+
+def quiet_warnings(conf: Mapping[str, str], master: str) -> list[str]:
+    """Settings that are worth no line at a start, and that the doctor names."""
+    attempts = conf.get("spark.task.maxFailures", "4").strip()
+    if is_local(master) or attempts == "1":
+        return []
+    return [
+        f"spark.task.maxFailures={attempts}: Spark's own second attempt keeps a dead broker's executor busy, "
+        "while the driver launches that broker elsewhere; set spark.task.maxFailures=1"
+    ]

@@ -7,6 +7,7 @@ from sparklog_runtime.settings.settings_check import (
     check_settings,
     is_local,
     master_problem,
+    quiet_warnings,
     settings_problems,
     settings_warnings,
     zookeeper_problem,
@@ -67,6 +68,13 @@ def test_all_problems_come_in_one_message():
 def test_what_works_at_a_price_is_warned_of():
     assert len(settings_warnings({"spark.decommission.enabled": "true"})) == 1
     assert settings_warnings({}) == []
+
+
+def test_a_second_attempt_of_sparks_own_is_worth_a_quiet_warning():
+    (warning,) = quiet_warnings({}, CLUSTER)
+    assert warning.startswith("spark.task.maxFailures=4:")
+    assert quiet_warnings({"spark.task.maxFailures": "1"}, CLUSTER) == []
+    assert quiet_warnings({}, "local[4]") == []
 
 
 def test_local_masters_are_told_from_clusters():

@@ -4,7 +4,7 @@ import pytest
 
 from sparklog.model.errors import ConfigError
 from sparklog.model.settings.config import BrokerConfig
-from sparklog_runtime.settings.spark_security import check_spark_security
+from sparklog_runtime.settings.spark_security import check_spark_security, missing_security
 
 LOGINS = BrokerConfig({"listeners": "SASL_SSL://:9092", "security.inter.broker.protocol": "SASL_SSL"})
 AUTHENTICATED = {"spark.authenticate": "true"}
@@ -38,3 +38,11 @@ def test_nothing_is_asked_on_this_machine_without_logins_or_where_the_operator_t
     check_spark_security({}, BrokerConfig(), is_here=False)
     trusting = BrokerConfig({**LOGINS.given, "allow.unauthenticated.spark": True})
     check_spark_security({}, trusting, is_here=False)
+
+
+def test_what_is_trusted_all_the_same_is_a_warning() -> None:
+    trusting = BrokerConfig({**LOGINS.given, "allow.unauthenticated.spark": True})
+    (warning,) = missing_security({}, trusting, is_here=False)
+    assert "allow.unauthenticated.spark=true allows it: set spark.authenticate=true" in warning
+    assert missing_security(ENCRYPTED, trusting, is_here=False) == []
+    assert missing_security({}, trusting, is_here=True) == []

@@ -11,6 +11,7 @@ from sparklog.cli.cluster.doctor.checks.group_check import GROUPS
 from sparklog.cli.cluster.doctor.checks.isr_check import ISR
 from sparklog.cli.cluster.doctor.checks.release_check import RELEASES
 from sparklog.cli.cluster.doctor.checks.setting_check import SETTINGS
+from sparklog.cli.cluster.doctor.checks.spark_check import SPARK
 from sparklog.cli.cluster.doctor.checks.topic_check import TOPICS
 from sparklog.cli.cluster.doctor.checks.transaction_check import TRANSACTIONS
 from sparklog.cli.cluster.doctor.checks.zookeeper_check import ZOOKEEPER
@@ -31,6 +32,7 @@ CHECKS: Final = (
     CERTIFICATES,
     SETTINGS,
     RELEASES,
+    SPARK,
 )
 """In the order in which findings of one severity are shown."""
 

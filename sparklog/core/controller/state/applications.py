@@ -19,6 +19,7 @@ from sparklog.model.ids import BrokerId
 
 APPLICATIONS: Final = "/applications"
 KNOWN_BROKERS: Final = "/brokers/known"
+WARNINGS_MAX: Final = 20
 REASON_CHARACTERS_MAX: Final = 300
 """So that the node of an application with a thousand brokers stays below ZooKeeper's limit of 1 MB."""
 
@@ -49,6 +50,8 @@ class Application:
     release: str = ""
     web_url: str = ""
     brokers: tuple[HostedBroker, ...] = ()
+    spark_warnings: tuple[str, ...] = ()
+    """What its Spark settings lack for the good of its brokers, each with what to set."""
 
     def hosted(self, broker: BrokerId) -> HostedBroker | None:
         return next((one for one in self.brokers if one.broker_id == broker), None)
@@ -80,7 +83,13 @@ def known_broker_path(broker: BrokerId) -> str:
 def encode_application(application: Application) -> bytes:
     """Without the name, which the path has."""
     shortened = [replace(one, reason=one.reason[:REASON_CHARACTERS_MAX]) for one in application.brokers]
-    document = {"version": 1, **asdict(application), "brokers": [asdict(one) for one in shortened]}
+    warnings = [text[:REASON_CHARACTERS_MAX] for text in application.spark_warnings[:WARNINGS_MAX]]
+    document = {
+        "version": 1,
+        **asdict(application),
+        "brokers": [asdict(one) for one in shortened],
+        "spark_warnings": warnings,
+    }
     del document["name"]
     return encode_node(document)
 
@@ -97,6 +106,7 @@ def decode_application(node_name: str, data: bytes) -> Application:
             pid=int(document["pid"]),
             release=str(document["release"]),
             web_url=str(document.get("web_url", "")),
+            spark_warnings=tuple(map(str, document.get("spark_warnings", ()))),
             brokers=tuple(_hosted(one) for one in document["brokers"]),
         )
     except (KeyError, TypeError, ValueError) as error:

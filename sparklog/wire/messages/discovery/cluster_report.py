@@ -28,7 +28,10 @@ class ClusterReportRequest:
 
 @dataclass(slots=True, kw_only=True)
 class ReportedController:
-    """A candidate for the office; ``is_active``: the one that holds it. Null is what nobody knows."""
+    """A candidate for the office; ``is_active``: the one that holds it. Null is what nobody knows.
+
+    ``spark_warnings``: what the Spark settings of its application lack for the good of brokers.
+    """
 
     application: str
     host: str
@@ -36,6 +39,7 @@ class ReportedController:
     is_active: bool
     release: str | None = None
     web_url: str | None = None
+    spark_warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -81,5 +81,13 @@ def test_releases_that_differ() -> None:
     assert finding.value == "1.0: broker 1, driver h0:9091; 1.1: broker 2"
 
 
+def test_what_spark_settings_of_an_application_lack() -> None:
+    lacking = report()
+    lacking.controllers[0].spark_warnings = ["spark.task.maxFailures=4: set 1", "another"]
+    findings = found("spark", report=lacking)
+    assert [(one.severity, one.subject) for one in findings] == [(Severity.warning, "application a")] * 2
+    assert findings[0].value == "spark.task.maxFailures=4: set 1"
+
+
 def test_the_release_of_a_broker_that_is_away_is_no_matter() -> None:
     assert found("releases", report=report(reported(1), reported(2, "away", release="0.9"))) == []

@@ -1,9 +1,12 @@
 """What ZooKeeper holds of applications and of brokers that have registered."""
 
+from dataclasses import replace
+
 import pytest
 
 from sparklog.core.controller.state.applications import (
     REASON_CHARACTERS_MAX,
+    WARNINGS_MAX,
     Application,
     HostedBroker,
     KnownBroker,
@@ -35,6 +38,14 @@ def test_long_reasons_are_cut():
     written = application("shop", HostedBroker(ONE, "away", "x" * 10_000))
     (read,) = decode_application("shop", encode_application(written)).brokers
     assert read.reason == "x" * REASON_CHARACTERS_MAX
+
+
+def test_warnings_about_spark_are_read_as_they_were_written_and_bounded():
+    written = replace(application(), spark_warnings=("spark.task.maxFailures=4: set 1", "another"))
+    assert decode_application("shop", encode_application(written)) == written
+    many = replace(application(), spark_warnings=("x" * 10_000,) * 1_000)
+    read = decode_application("shop", encode_application(many)).spark_warnings
+    assert read == ("x" * REASON_CHARACTERS_MAX,) * WARNINGS_MAX
 
 
 @pytest.mark.parametrize(
