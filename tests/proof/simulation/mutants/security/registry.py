@@ -4,10 +4,11 @@ from typing import Final
 
 from simulation.mutants.security.checked_mutant import CheckedMutant
 from simulation.mutants.security.cut_batches import CUT_BATCHES
+from simulation.mutants.security.kept import KEPT
 from simulation.mutants.security.limits import LIMITS
 from simulation.mutants.security.rights import RIGHTS
 
-CHECKED: Final[tuple[CheckedMutant, ...]] = (*RIGHTS, *LIMITS, *CUT_BATCHES)
+CHECKED: Final[tuple[CheckedMutant, ...]] = (*RIGHTS, *LIMITS, *KEPT, *CUT_BATCHES)
 
 
 def find_checked(name: str) -> CheckedMutant | None:
