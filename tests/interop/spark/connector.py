@@ -13,6 +13,7 @@ import time
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, concat, lit
 
@@ -97,6 +98,20 @@ class Job:
             query.awaitTermination(BOUNDED_S)
             counts.append(self._read(self.other).count())
         return {"counts": counts}
+
+    def denied(self):
+        """How a write and a read end that the user may not do, and after how many seconds."""
+        found = {}
+        for name, action in {
+            "write": lambda: self._write(self._numbers(1)),
+            "read": lambda: self._read(self.topic).count(),
+        }.items():
+            began = time.monotonic()
+            try:
+                action()
+            except Py4JJavaError as error:
+                found[name] = {"error": str(error), "seconds": time.monotonic() - began}
+        return found
 
     def committed(self):
         """Reads in either isolation, and copies what is committed by a query."""
