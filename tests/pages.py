@@ -48,7 +48,7 @@ class Person:
     home: Path
     folder_name: str
     replaced: Mapping[str, str] = field(default_factory=dict)
-    first_port: int = field(default_factory=lambda: free_ports(3))
+    first_port: int = field(default_factory=lambda: free_ports(9))
     cluster: subprocess.Popen[bytes] | None = None
 
     def follow(self, block: Block) -> str:
@@ -90,7 +90,8 @@ class Person:
     def _start(self, text: str) -> None:
         output = self.home / "cluster.txt"
         with output.open("wb") as stream:
-            command = ["bash", "-c", f"exec {self._local(text).strip()} --port {self.first_port}"]
+            port = "" if "--port" in text else f" --port {self.first_port}"
+            command = ["bash", "-c", f"exec {self._local(text).strip()}{port}"]
             cluster = self.cluster = subprocess.Popen(
                 command, cwd=self._here(), env=self._environment(), stdout=stream, stderr=stream
             )
@@ -106,8 +107,9 @@ class Person:
         return {**kept, "HOME": str(self.home), "PATH": programs}
 
     def _local(self, text: str) -> str:
-        for n in range(3):
-            text = text.replace(f"127.0.0.1:{9092 + n}", f"127.0.0.1:{self.first_port + n}")
+        for n in range(9):
+            for before in ("127.0.0.1:", "--port "):
+                text = text.replace(f"{before}{9092 + n}", f"{before}{self.first_port + n}")
         for name, ours in self.replaced.items():
             text = text.replace(name, ours)
         return text

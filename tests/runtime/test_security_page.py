@@ -1,5 +1,6 @@
 """docs/security.md, line by line: its files are saved and its commands run, in their order."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +29,8 @@ def blocks(*sections: str) -> list[Block]:
 
 
 def test_one_command_leads_to_two_teams_that_cannot_see_each_other(reader: Person) -> None:
-    printed = [reader.follow(block) for block in blocks("A secured cluster")]
+    secured = blocks("A secured cluster")
+    printed = [reader.follow(block) for block in secured]
     users = next(text for text in printed if "stock-moves" in text)
     assert "sales-orders" not in users.partition("TOPIC")[2]
     assert "['hello']" in "".join(printed)
@@ -38,6 +40,9 @@ def test_one_command_leads_to_two_teams_that_cannot_see_each_other(reader: Perso
     assert "sales-orders" in (reader.folder / "secured" / "audit" / "controller.jsonl").read_text()
     again = "sparklog topics list --root secured --command-config alice.properties"
     assert "sales-orders" in reader.follow(Block("", "bash", again))
+    of_bob, of_alice = (reader.follow(block) for block in blocks("Access rules", "Quotas"))
+    assert re.search(r"sales-orders.*READ", of_bob)
+    assert re.search(r"alice.*producer_byte_rate", of_alice)
 
 
 def test_each_command_of_the_page_does_what_the_page_says(reader: Person) -> None:
