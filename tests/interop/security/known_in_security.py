@@ -74,6 +74,7 @@ OF_SECURITY: Final[tuple[Known, ...]] = (
     Known("AlterPartitionReassignments .*", "responses", _DENIED, r"\[\]", ".*'error_code': 31.*"),
     Known("DescribeUserScramCredentials .*", "results", _DENIED, r"\[\]", ".*'error_code': 31.*"),
     Known("DescribeClientQuotas .*", "entries", _DENIED, r"\[\]", "None"),
+    Known("DescribeClientQuotas .*", "error_code", _A_MISTAKE, "42", "-1", "questions_that_cannot_be"),
     Known(
         "DescribeTransactions .*",
         r"transaction_states\[.\]\.(transaction_start_time_ms|producer_id|producer_epoch)",

@@ -13,6 +13,7 @@ from tests.interop.kafka_jars import java
 from tests.interop.security.known_in_security import OF_SECURITY
 from tests.interop.security.login_dialogues import LOGIN_DIALOGUES
 from tests.interop.security.personas import ADMIN, COUPLES, NOBODY, PERSONAS
+from tests.interop.security.quota_dialogues import QUOTA_DIALOGUES
 from tests.interop.security.requests_of_rights import REQUESTS, named
 from tests.interop.security.rule_dialogues import RULE_DIALOGUES
 from tests.interop.security.secured_sides import secured_sides
@@ -21,7 +22,7 @@ from tests.interop.security.secured_talk import SecuredTalk
 pytestmark = [pytest.mark.clients, pytest.mark.integration, pytest.mark.timeout(120)]
 
 
-DIALOGUES = (*LOGIN_DIALOGUES, *RULE_DIALOGUES)
+DIALOGUES = (*LOGIN_DIALOGUES, *RULE_DIALOGUES, *QUOTA_DIALOGUES)
 
 
 @pytest.fixture(scope="module")
