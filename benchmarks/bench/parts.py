@@ -30,6 +30,7 @@ from bench.spark import Spark, form_of, has_connector
 from bench.spark_limits import spark
 from bench.transactions import transactions
 from bench.turns import Spent, Tally, found, in_turns, spending
+from bench.typed import typed
 from bench.writes import writes
 
 PARTITIONS: Final = 4
@@ -320,6 +321,7 @@ PARTS: Final[dict[str, Callable[[Pair, Scale], PartResult]]] = {
     "groups": groups,
     "transactions": transactions,
     "writes": writes,
+    "typed": typed,
     "memory": memory,
     "gaps": gaps,
 }

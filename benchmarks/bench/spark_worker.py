@@ -17,6 +17,17 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.spark_empty import Empty
 
+COLUMNS = [
+    *(f"cast(xxhash64(id, {nth}) % 1000000 as bigint) as n{nth}" for nth in range(6)),
+    *(f"rand({nth}) * 1000 as x{nth}" for nth in range(6)),
+    *(
+        f"concat('value ', cast(pmod(xxhash64(id, 10 + {nth}), 1000) as string)) as text{nth}"
+        for nth in range(5)
+    ),
+    *(f"timestamp_micros(id * 1000 + {nth}) as at{nth}" for nth in range(2)),
+    "id % 2 = 0 as ok",
+]
+"""Six numbers, six fractions, five texts, two times, a truth."""
 KEY_BYTES = 10
 VALUE_BYTES = 100
 SMALL_ROWS = 10_000
@@ -58,9 +69,19 @@ class Worker:
         writer.options(**options).mode("append").save()
         return {"seconds": time.monotonic() - began}
 
-    def read(self, form: str, servers: str, topic: str, rows: int = 0) -> dict[str, Any]:
-        """All columns, to nowhere."""
-        frame = self._reader(form, servers, topic, rows)
+    def write_typed(self, servers: str, topic: str, rows: int, partitions: int) -> dict[str, Any]:
+        """Rows of 20 columns, to a typed topic that is made for them."""
+        frame = self._spark.range(0, rows, 1, 2).selectExpr(*COLUMNS)
+        made = {"createTopic": "typed", "createTopic.partitions": str(partitions)}
+        writer = frame.write.format("sparklog").options(**made, topic=topic)
+        writer.option("kafka.bootstrap.servers", servers).mode("append").save()
+        return {}
+
+    def read(
+        self, form: str, servers: str, topic: str, rows: int = 0, options: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        """All columns that there are, to nowhere."""
+        frame = self._reader(form, servers, topic, rows, options)
         began = time.monotonic()
         frame.write.format("noop").mode("overwrite").save()
         return {"seconds": time.monotonic() - began}

@@ -14,6 +14,7 @@ from typing import Final
 from bench.clusters import Cluster, Kafka, Pair, Sparklog
 from bench.machine import cpu_of
 from bench.report import Row, percentile
+from bench.scale import say
 
 LOWER_QUARTILE: Final = 0.25
 
@@ -26,6 +27,25 @@ def in_turns(pair: Pair, rounds: int) -> Iterator[tuple[int, Cluster]]:
     for number in range(rounds):
         for cluster in pair.all()[:: -1 if number % 2 else 1]:
             yield number, cluster
+
+
+def ways_in_turn(
+    rounds: int, ways: tuple[str, str], measure: Callable[[int, str], float]
+) -> dict[str, list[float]]:
+    """Figures of two ways to do our half of something, whose order flips each round."""
+    found: dict[str, list[float]] = {way: [] for way in ways}
+    for number in range(rounds):
+        for way in ways if number % 2 else reversed(ways):
+            found[way].append(measure(number, way))
+            say(f"{way}: {found[way][-1]:.3f}")
+    return found
+
+
+def ratio_row(work: str, found: dict[str, list[float]], unit: str, note: str = "") -> Row:
+    """The median of the first way against that of the second."""
+    one, other = (median(figures) for figures in found.values())
+    told = f"{one:.3g} {unit} against {other:.3g} {unit}"
+    return Row(work, "ratio", one / other, more_is_better=False, note=f"{told}; {note}" if note else told)
 
 
 @dataclass(slots=True)

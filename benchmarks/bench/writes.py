@@ -5,7 +5,7 @@ Our half only, in turns: Kafka's connector has neither. Figures are ratios of me
 
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from statistics import median
 from typing import Final
 
@@ -14,6 +14,7 @@ from bench.kafka_clients import create_topic, wait_in_sync
 from bench.report import PartResult, Row
 from bench.scale import Scale, say
 from bench.spark import Spark, form_of
+from bench.turns import ratio_row, ways_in_turn
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.isolation import IsolationLevel
 from sparklog.client.offsets import latest
@@ -75,34 +76,16 @@ def _with_spark(pair: Pair, scale: Scale) -> list[Row]:
 
         for delivery in DELIVERIES:
             write("warm", scale.rows, delivery)
-        large = _in_turn(scale.rounds, DELIVERIES, lambda n, how: write(f"large-{n}", scale.rows, how))
-        small = _in_turn(scale.rounds, DELIVERIES, lambda n, how: write(f"small-{n}", 100, how))
-        single = _in_turn(scale.rounds, DELIVERIES, lambda n, how: stream(f"single-{n}", how))
-        counts = _in_turn(5 * scale.rounds, READ_LEVELS, lambda _, level: count(level))
+        large = ways_in_turn(scale.rounds, DELIVERIES, lambda n, how: write(f"large-{n}", scale.rows, how))
+        small = ways_in_turn(scale.rounds, DELIVERIES, lambda n, how: write(f"small-{n}", 100, how))
+        single = ways_in_turn(scale.rounds, DELIVERIES, lambda n, how: stream(f"single-{n}", how))
+        counts = ways_in_turn(5 * scale.rounds, READ_LEVELS, lambda _, level: count(level))
     return [
-        _ratio(f"exactly once against at least once, a write of {scale.rows:,} rows", large, "s"),
-        _ratio("the same, a write of 100 rows", small, "s"),
-        _ratio("the same, a micro-batch of one row", single, "ms", f"{scale.micro_batches} of them"),
-        _ratio("a small topic counted with a cut against without", counts, "s", "`read_uncommitted`"),
+        ratio_row(f"exactly once against at least once, a write of {scale.rows:,} rows", large, "s"),
+        ratio_row("the same, a write of 100 rows", small, "s"),
+        ratio_row("the same, a micro-batch of one row", single, "ms", f"{scale.micro_batches} of them"),
+        ratio_row("a small topic counted with a cut against without", counts, "s", "`read_uncommitted`"),
     ]
-
-
-def _in_turn(
-    rounds: int, ways: tuple[str, str], measure: Callable[[int, str], float]
-) -> dict[str, list[float]]:
-    """Figures of both ways, whose order flips each round."""
-    found: dict[str, list[float]] = {way: [] for way in ways}
-    for number in range(rounds):
-        for way in ways if number % 2 else reversed(ways):
-            found[way].append(measure(number, way))
-            say(f"writes {way}: {found[way][-1]:.3f}")
-    return found
-
-
-def _ratio(work: str, found: dict[str, list[float]], unit: str, note: str = "") -> Row:
-    one, other = (median(figures) for figures in found.values())
-    told = f"{one:.3g} {unit} against {other:.3g} {unit}"
-    return Row(work, "ratio", one / other, more_is_better=False, note=f"{told}; {note}" if note else told)
 
 
 def _commits(cluster: ClusterClient, scale: Scale) -> list[Row]:
@@ -166,8 +149,8 @@ def _cuts(cluster: ClusterClient, scale: Scale) -> list[Row]:
     alone = {"ends": spans["ends"]}
     over = f"{WIDE} partitions"
     return [
-        _ratio(f"the cut of a read against listing the ends, {over}", {"": spans["made"], **alone}, "ms"),
-        _ratio(
+        ratio_row(f"the cut of a read against listing the ends, {over}", {"": spans["made"], **alone}, "ms"),
+        ratio_row(
             "the same, of a task that finds the cut",
             {"": spans["told"], **alone},
             "ms",
