@@ -2,12 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from sparklog.core.security.login.scram import SCRAM_MECHANISMS
 from sparklog.model.settings.jaas import PLAIN_MODULE
+from sparklog.model.zookeeper import ZooKeeper
 from sparklog.testing import InProcessCluster
+from sparklog.zookeeper.kazoo_adapter import SESSION_TIMEOUT_MS
+from sparklog.zookeeper.kazoo_admin import KazooAdmin
 from tests.closed_files import write_closed
 from tests.interop.differential.sides import OURS, SETTINGS, THEIRS
 from tests.interop.differential.talk import Address
@@ -53,9 +57,16 @@ def _settings(root: Path) -> dict[str, str]:
     }
 
 
+@dataclass(frozen=True)
+class SecuredSides:
+    """By the names of the systems: the addresses of the two brokers, and sessions with their ZooKeepers."""
+
+    addresses: Mapping[str, Address]
+    zookeepers: Mapping[str, ZooKeeper]
+
+
 @contextmanager
-def secured_sides(root: Path) -> Iterator[Mapping[str, Address]]:
-    """The addresses of the two brokers, by the names of the systems."""
+def secured_sides(root: Path) -> Iterator[SecuredSides]:
     settings = _settings(root)
     of_kafka = {
         "zookeeper.session.timeout.ms": "18000",
@@ -76,7 +87,10 @@ def secured_sides(root: Path) -> Iterator[Mapping[str, Address]]:
             sides = {OURS: (node.host, node.port), THEIRS: (host, int(port))}
             for address in sides.values():
                 _prepare(address)
-            yield sides
+            theirs = KazooAdmin(kafka.zookeeper, SESSION_TIMEOUT_MS)
+            with cluster._memory.client() as ours, theirs:
+                theirs.start(SESSION_TIMEOUT_MS)
+                yield SecuredSides(sides, {OURS: ours, THEIRS: theirs})
     finally:
         kafka.stop()
 
