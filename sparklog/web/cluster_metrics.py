@@ -11,6 +11,7 @@ from typing import Final
 from sparklog.client.cluster_reports import report_of_broker
 from sparklog.model.errors import SparklogError
 from sparklog.model.metric import Metric, gauge
+from sparklog.web.lag_metrics import lag_metrics
 from sparklog.web.viewer import Viewer
 from sparklog.web.views.overview import serving_brokers
 from sparklog.wire.messages.discovery.broker_report import BrokerReportRequest, BrokerReportResponse
@@ -47,7 +48,8 @@ def _text(viewer: Viewer) -> bytes:
         for broker, answer in sorted(answers.items())
         for metric in metrics_of(answer.metrics, broker=str(broker))
     ]
-    return text_of([*metrics_of(report.metrics), *up, *_together(of_brokers)])
+    lags = lag_metrics(viewer.history.latest)
+    return text_of([*metrics_of(report.metrics), *up, *lags, *_together(of_brokers)])
 
 
 def _ask_all(viewer: Viewer, brokers: Iterable[int]) -> dict[int, BrokerReportResponse]:

@@ -21,9 +21,11 @@ class LagHistory:
         self._lock = threading.Lock()
         self._lags: deque[tuple[int, dict[str, int]]] = deque(maxlen=LOOKS_KEPT)
         self._moved: dict[str, tuple[int, int]] = {}
+        self.latest: LagLook | None = None
 
     def add(self, look: LagLook) -> None:
         with self._lock:
+            self.latest = look
             self._lags.append((look.time_ms, {name: group.lag for name, group in look.groups.items()}))
             moved = {}
             for name, group in look.groups.items():

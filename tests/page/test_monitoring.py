@@ -3,9 +3,12 @@
 import json
 import re
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,11 +47,28 @@ def cluster() -> Iterator[InProcessCluster]:
 def scraped(cluster: InProcessCluster, tmp_path: Path) -> Iterator[PrometheusProcess]:
     """Alerts need hold for one second only."""
     servers = [*cluster.brokers.values(), cluster.controller]
-    targets = [f"127.0.0.1:{server.metrics_port}" for server in servers if server is not None]
+    page = f"127.0.0.1:{free_port()}"
+    targets = [page, *(f"127.0.0.1:{server.metrics_port}" for server in servers if server is not None)]
     alerts = FOR_SECONDS.sub("for: 1s", (MONITORING / "alerts.yml").read_text())
-    with prometheus(tmp_path, targets, alerts, free_port()) as served:
+    with (
+        page_process(cluster.bootstrap_servers, page, tmp_path / "page.log"),
+        prometheus(tmp_path, targets, alerts, free_port()) as served,
+    ):
         until(lambda: len(served.query('up{job="sparklog"} == 1')) == len(targets), "no scrape", WAIT_S)
         yield served
+
+
+@contextmanager
+def page_process(servers: str, address: str, log: Path) -> Iterator[None]:
+    """``sparklog page``, whose metrics have lag."""
+    port = address.rpartition(":")[2]
+    command = [sys.executable, "-m", "sparklog", "page", "--bootstrap-server", servers, "--port", port]
+    with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
 
 
 def run(*command: str) -> None:

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
+from sparklog.client.group.committed_offsets import commit_offsets
+from sparklog.client.group.group_admin import GroupAdmin
+from sparklog.model.ids import TopicPartition
 from sparklog.testing import InProcessCluster
+from sparklog.web.page_app import build_app
+from sparklog.web.page_settings import PageSettings
+from sparklog.web.page_viewers import OneViewer
+from sparklog.web.viewer import Viewer
 from sparklog.wire.messages.discovery.broker_report import ReportedMetric, ReportedSeries
 from sparklog.wire.reported_metrics import metrics_of
 from tests.waiting import until
@@ -44,6 +51,17 @@ def test_a_scrape_has_all_brokers_by_label_and_the_controller(browser: TestClien
         for one in (1, 2, 3)
     ]
     assert sum(counted) >= 1
+
+
+def test_a_scrape_has_lag_by_group_and_topic_once_the_page_has_looked(cluster: InProcessCluster) -> None:
+    coordinator = GroupAdmin(cluster.client).coordinator("bills")
+    until(lambda: commit_offsets(coordinator, {TopicPartition("orders", 0): 0}) == {})
+    viewer = Viewer(cluster.client, options="--root /data")
+    browser = TestClient(build_app(OneViewer(viewer), PageSettings()), base_url="http://localhost")
+    assert not [name for name in scraped(browser) if name.startswith("sparklog_group_lag")]
+    viewer.lags()
+    name = 'sparklog_group_lag_records{group="bills",topic="orders"}'
+    until(lambda: name in scraped(browser))
 
 
 def test_the_text_has_each_name_once(browser: TestClient) -> None:

@@ -14,6 +14,7 @@ import pytest
 ROOT: Final = Path(__file__).parents[3]
 MONITORING: Final = ROOT / "conf" / "monitoring"
 ROW: Final = re.compile(r"\| `(sparklog_\w+)` \| (\w+) \|")
+AT_THE_PAGE: Final = re.compile(r"\| `(sparklog_\w+)` \| [^|]+ \| [^|]+ \|$", re.MULTILINE)
 NAME: Final = re.compile(r"\bsparklog_\w+")
 ALERT: Final = re.compile(r"^      - alert: (\w+)\n((?:(?!      - alert).*\n?)*)", re.MULTILINE)
 
@@ -25,7 +26,8 @@ def metrics_of_the_page() -> dict[str, str]:
 
 def names_of_samples() -> set[str]:
     """As Prometheus stores them."""
-    names = set()
+    names = set(AT_THE_PAGE.findall((ROOT / "docs" / "metrics.md").read_text()))
+    assert {"sparklog_broker_up", "sparklog_group_lag_records"} == names
     for name, kind in metrics_of_the_page().items():
         of_histogram = {f"{name}_{part}" for part in ("bucket", "sum", "count")}
         names |= of_histogram if kind == "histogram" else {name}
