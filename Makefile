@@ -31,7 +31,7 @@ TESTS_OF_THE_PROOF = $(filter-out $(SEEDS_OF_THE_PROOF),$(shell grep -rlE 'mark\
 # Brokers, workers and tests are many processes. Without bytecode on disk each of them compiles the package once more.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test spark-classes older-spark older-sample bytecode proof simulate fuzz index lint bench clients remote page chaos dist audit setup clean
+.PHONY: demo test spark-classes older-spark older-sample bytecode proof simulate fuzz index lint bench clients remote page screenshots chaos dist audit setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -46,7 +46,7 @@ help:
 	@echo "make chaos  faults upon real processes for an hour, and every long proof (tests/proof/docs/chaos.md)"
 	@echo "make clients   other people's clients and tools, unchanged, upon three brokers (docs/clients.md)"
 	@echo "make remote remote stores upon real HDFS and a second S3 server (docs/remote-stores.md)"
-	@echo "make page   the page in Chromium, over a real cluster (docs/web-page.md)"
+	@echo "make page   the page in Chromium, over a real cluster (docs/web-page.md); make screenshots draws docs/images"
 	@echo "make audit  an SBOM, licences, and known vulnerabilities of the packages that sparklog brings"
 	@echo "make dist   the wheel and the sdist in dist/, checked, and tried in an empty environment (docs/installing.md)"
 	@echo "make bench  the figures of benchmarks/RESULTS.md, beside Apache Kafka where it can be had"
@@ -123,6 +123,10 @@ remote: $(STAMP)
 page: $(STAMP)
 	@./scripts/page-setup $(abspath $(PYTHON))
 	$(PYTHON) -m pytest -m page tests/page
+
+screenshots: $(STAMP)
+	@./scripts/page-setup $(abspath $(PYTHON))
+	$(PYTHON) -m tests.page.screenshots docs/images
 
 chaos: $(STAMP)
 	@./scripts/chaos-setup

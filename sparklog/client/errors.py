@@ -20,6 +20,10 @@ class SecurityRefused(SparklogError):  # noqa: N818 (a state, not a mistake)
     """A broker, or this side, refuses connections for good: no later try can succeed as things are set."""
 
 
+class LoginDenied(SecurityRefused):
+    """A broker refuses this user, this password or this mechanism; it was reached, and is trusted."""
+
+
 class ClientClosed(SparklogError):  # noqa: N818 (a state, not a mistake)
     """The client was closed before or during the call."""
 

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from sparklog.client.errors import ClusterUnavailable, SecurityRefused
+from sparklog.client.errors import ClusterUnavailable, LoginDenied, SecurityRefused
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
 from sparklog.web.cluster_metrics import cluster_metrics
 from sparklog.web.cluster_ready import readiness
@@ -160,7 +160,7 @@ def _answering(
             return respond(viewer, question)
         except NeedsLogin as error:
             return _ask_for_login(error)
-        except SecurityRefused as error:
+        except LoginDenied as error:
             if viewer is None or not viewers.needs_login:
                 return JSONResponse({"error": str(error)}, status_of(error))
             viewers.refused(viewer)  # a password was changed, or a user deleted

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sparklog.client.errors import SecurityRefused
+from sparklog.client.errors import LoginDenied
 from sparklog.model.errors import SparklogError
 from sparklog.model.time import Clock
 from sparklog.web.viewer import Viewer
@@ -51,7 +51,9 @@ class PageLogins:
         self._kept: dict[bytes, _Kept] = {}
 
     def viewer(self, authorization: str | None) -> Viewer:
-        """The viewer of a header ``Authorization``. NeedsLogin; ClusterUnavailable if no broker answers."""
+        """The viewer of a header ``Authorization``. NeedsLogin; ClusterUnavailable if no broker answers, and
+        SecurityRefused if the page does not trust them, which no password mends.
+        """
         user, password = _named(authorization)
         named = f"{user}\0{password}".encode("utf-8", "surrogatepass")
         digest = hmac.digest(self._salt, named, hashlib.sha256)
@@ -99,7 +101,7 @@ class PageLogins:
             viewer = self._make(mechanism, user, password)
             try:
                 viewer.cluster.reach(REACH_TIMEOUT_MS)
-            except SecurityRefused as error:
+            except LoginDenied as error:
                 viewer.close()
                 refusal = str(error)
             except BaseException:

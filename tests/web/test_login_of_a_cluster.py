@@ -18,6 +18,7 @@ from sparklog.web.page_logins import PageLogins
 from sparklog.web.page_settings import PageSettings
 from sparklog.web.page_viewers import ViewersWhoLogIn
 from sparklog.web.viewer import Viewer
+from tests.certificates import Authority
 from tests.closed_files import write_closed
 
 pytestmark = pytest.mark.integration
@@ -36,11 +37,18 @@ def secured() -> Iterator[InProcessCluster]:
 
 @pytest.fixture
 def logins(secured: InProcessCluster) -> Iterator[PageLogins]:
+    logins = logins_of(secured)
+    yield logins
+    logins.close()
+
+
+def logins_of(secured: InProcessCluster, **other: str) -> PageLogins:
     trust = {
         name: text
         for name, text in secured.as_user("alice").properties.items()
         if not name.startswith("sasl.")
     }
+    trust.update({f"ssl.truststore.{name}": text for name, text in other.items()})
 
     def make(mechanism: str, user: str, password: str) -> Viewer:
         connector = connector_as(trust, mechanism, user, password)
@@ -48,9 +56,7 @@ def logins(secured: InProcessCluster) -> Iterator[PageLogins]:
             ClusterClient(secured.bootstrap_servers, connector=connector), options="", connector=connector
         )
 
-    logins = PageLogins(make, ["SCRAM-SHA-512", "PLAIN"], SystemClock())
-    yield logins
-    logins.close()
+    return PageLogins(make, ["SCRAM-SHA-512", "PLAIN"], SystemClock())
 
 
 @pytest.fixture
@@ -82,6 +88,19 @@ def test_a_wrong_password_is_refused_and_not_repeated(browser: TestClient) -> No
     refused = browser.get("/api/topics", headers=header("alice", "guessed-it"))
     assert refused.status_code == 401
     assert "guessed-it" not in refused.text
+
+
+def test_brokers_that_the_page_does_not_trust_are_named_and_no_password_is_asked_for_again(
+    secured: InProcessCluster, tmp_path: Path
+) -> None:
+    logins = logins_of(secured, location=str(Authority(tmp_path).file))
+    browser = TestClient(build_app(ViewersWhoLogIn(logins), PageSettings()), base_url="http://localhost")
+    alice = header("alice", password_of(secured, "alice"))
+    assert browser.get("/topics", headers=alice).status_code == 200, "the page itself, which says why"
+    refused = browser.get("/api/topics", headers=alice)
+    assert refused.status_code == 503
+    assert "www-authenticate" not in refused.headers
+    assert "certificate" in refused.json()["error"]
 
 
 def test_a_user_sees_what_that_user_may_see(browser: TestClient, secured: InProcessCluster) -> None:

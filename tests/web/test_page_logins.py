@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sparklog.client.errors import ClusterUnavailable, SecurityRefused
+from sparklog.client.errors import ClusterUnavailable, LoginDenied, SecurityRefused
 from sparklog.web.page_logins import UNUSED_MAX_MS, VIEWERS_MAX, NeedsLogin, PageLogins
 
 
@@ -47,6 +47,7 @@ class World:
     now_ms: int = 0
     passwords: dict[tuple[str, str], str] = field(default_factory=dict)
     is_away: bool = False
+    is_trusted: bool = True
     made: list[FakeViewer] = field(default_factory=list)
 
     def monotonic_ms(self) -> int:
@@ -59,8 +60,10 @@ class World:
         error: Exception | None = None
         if self.is_away:
             error = ClusterUnavailable("no broker answers")
+        elif not self.is_trusted:
+            error = SecurityRefused("the broker's certificate is of an authority that is not trusted")
         elif self.passwords.get((mechanism, user)) != password:
-            error = SecurityRefused("the login is refused")
+            error = LoginDenied("the login is refused")
         self.made.append(FakeViewer(mechanism, user, password, error))
         return self.made[-1]
 
@@ -73,6 +76,16 @@ def world() -> World:
 @pytest.fixture
 def logins(world: World) -> Any:
     return PageLogins(world.make, ["SCRAM-SHA-512", "PLAIN"], world)  # type: ignore[arg-type]
+
+
+def test_brokers_that_are_not_trusted_are_no_reason_to_ask_for_a_password_again(
+    logins: Any, world: World
+) -> None:
+    world.is_trusted = False
+    with pytest.raises(SecurityRefused, match="an authority that is not trusted"):
+        logins.viewer(basic("alice", "secret"))
+    assert len(world.made) == 1, "another mechanism mends nothing"
+    assert world.made[0].is_closed
 
 
 def test_a_user_logs_in_once_and_is_known_by_name_and_password(logins: Any, world: World) -> None:

@@ -7,10 +7,10 @@ refused is refused again: a guesser waits for each answer, and a user need not.
 
 from sparklog.client.calls.bootstrap import Endpoint
 from sparklog.client.calls.connections import BrokerConnection, Connect
-from sparklog.client.errors import SecurityRefused
+from sparklog.client.errors import LoginDenied, SecurityRefused
 from sparklog.network.dialing.connection import Connection
 from sparklog.network.dialing.connector import IN_THE_CLEAR, Connector
-from sparklog.network.dialing.peer_refused import PeerRefused
+from sparklog.network.dialing.peer_refused import LoginRefused, PeerRefused
 from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest
 
 
@@ -24,6 +24,8 @@ def opened_by(connector: Connector, client_id: str) -> Connect:
             )
             if connector is not IN_THE_CLEAR:
                 _hear_first_answer(connection)
+        except LoginRefused as error:
+            raise LoginDenied(str(error)) from error
         except PeerRefused as error:
             raise SecurityRefused(str(error)) from error
         return connection
