@@ -27,14 +27,23 @@ export function withPlots(main, figures) {
     const data = figures[place.dataset.plot];
     if (!data) continue;
     const before = drawn.get(place);
-    if (before) before.setData(data);
-    else drawn.set(place, draw(place, data));
+    if (before) {
+      before.setData(data);
+      nameNewest(before);
+    } else drawn.set(place, draw(place, data));
     place.setAttribute("aria-label", describe(place, data));
   }
 }
 
 const describe = (place, data) => place.dataset.series.split("|").map((name, position) =>
   `${name}: ${worded(data[position + 1].at(-1), place.dataset.unit)} now`).join(", ");
+
+/** Without a pointer over it the legend has the newest values. */
+function nameNewest(chart) {
+  if (chart.cursor.idx === null || chart.cursor.idx === undefined) chart.setLegend({ idx: chart.data[0].length - 1 });
+}
+
+const POWERS_OF_TWO = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 function draw(place, data) {
   const style = getComputedStyle(document.documentElement);
@@ -44,13 +53,16 @@ function draw(place, data) {
   const chart = new uPlot({
     width: Math.max(200, place.clientWidth),
     height: HEIGHT,
+    padding: [12, 30, 0, 0], // the last time is half as wide
     cursor: { y: false, points: { size: 6 } },
     legend: { show: true, live: true },
+    hooks: { setCursor: [nameNewest] },
     scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(1, (high ?? 1) * 1.05)] } },
-    axes: [{ ...axis, values: "{HH}:{mm}:{ss}" }, { ...axis, size: 68, values: (_, ticks) => ticks.map((tick) => (place.dataset.unit.startsWith("B") ? bytes(tick) : short(tick))) }],
+    axes: [{ ...axis, size: 30, space: 84, values: "{HH}:{mm}:{ss}" }, { ...axis, size: 68, ...(place.dataset.unit.startsWith("B") ? { incrs: POWERS_OF_TWO } : {}), values: (_, ticks) => ticks.map((tick) => (place.dataset.unit.startsWith("B") ? bytes(tick) : short(tick))) }],
     series: [{ label: "at", value: "{HH}:{mm}:{ss}" }, ...names.map((label, position) => ({
       label, width: 1.75, stroke: colour(COLOURS[position % COLOURS.length]), points: { show: false }, value: (_, value) => worded(value, place.dataset.unit) }))],
   }, data, place);
+  nameNewest(chart);
   new ResizeObserver(() => chart.setSize({ width: Math.max(200, place.clientWidth), height: HEIGHT })).observe(place);
   return chart;
 }

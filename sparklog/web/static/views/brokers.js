@@ -56,10 +56,10 @@ const SETTINGS = [
 const PLOTS = {
   Bytes: ["B/s", ["written", "read"], ["produced_bytes_per_s", "fetched_bytes_per_s"]],
   Records: ["records/s", ["written", "read"], ["produced_records_per_s", "fetched_records_per_s"]],
-  "99 of 100 are faster": ["ms", ["writes", "reads"], ["produce_p99_ms", "fetch_p99_ms"]],
-  "Followers lack at most": ["records", ["lag"], ["replica_lag_max"]],
+  "99 of 100 are faster than, in ms": ["ms", ["writes", "reads"], ["produce_p99_ms", "fetch_p99_ms"]],
+  "Records that a follower lacks": ["records", ["lag"], ["replica_lag_max"]],
   Memory: ["B", ["memory"], ["memory_bytes"]],
-  Processor: ["cores", ["in use"], ["cpu_cores"]],
+  "Cores in use": ["cores", ["in use"], ["cpu_cores"]],
 };
 
 const FIGURES_MAX = 720;
@@ -108,8 +108,8 @@ export const broker = {
       columns(data.figures, "times_ms") === null ? null : section("The last hour", h("div", { class: "plots" },
         Object.entries(PLOTS).map(([name, [unit, series]]) => h("div", {}, h("h3", {}, name), plot(name, unit, series))))),
       section("Log directories", table(DIRECTORIES, data.log_dirs, { caption: "Log directories", keyOf: (row) => row.log_dir, empty: "the broker does not answer" })),
-      section("Settings that are not the default", data.settings === null ? note("the broker does not answer") : table(SETTINGS, data.settings, { caption: "Settings", keyOf: (row) => row.name })),
       section(data.warnings.total > 50 ? `The last 50 of ${count(data.warnings.total)} warnings` : "Warnings", warnings(data.warnings)),
-      section("Its events", eventList(data.events, "no event about it is kept")));
+      section("Its events", eventList(data.events, "no event about it is kept")),
+      section("Settings that are not the default", data.settings === null ? note("the broker does not answer") : table(SETTINGS, data.settings, { caption: "Settings", keyOf: (row) => row.name })));
   },
 };

@@ -1,6 +1,6 @@
 // Whether the cluster is well: one sentence first, then its figures.
 import { h } from "../dom.js";
-import { bytes, count, duration, perSecond, percent, short } from "../format.js";
+import { bytes, count, duration, percent, short } from "../format.js";
 import { command, link, section, tile } from "../parts.js";
 import { columns, plot, withPlots } from "../plot.js";
 import { eventList } from "./events.js";
@@ -32,12 +32,12 @@ function tiles(data) {
 
 const newest = (data, name) => data.figures[name]?.at(-1) ?? null;
 const rate = (value) => (value === null ? "–" : `${bytes(value)}/s`);
-const records = (data, name) => (newest(data, name) === null ? "" : `${perSecond(newest(data, name))} records`);
+const records = (data, name) => (newest(data, name) === null ? "" : `${short(newest(data, name))} records/s`);
 
 const PLOTS = {
   Bytes: ["B/s", ["written", "read"], ["produced_bytes_per_s", "fetched_bytes_per_s"]],
   Records: ["records/s", ["written", "read"], ["produced_records_per_s", "fetched_records_per_s"]],
-  "Time of writes": ["ms", ["99 of 100 are faster"], ["produce_p99_ms"]],
+  "Time of writes, in ms": ["ms", ["99 of 100 are faster"], ["produce_p99_ms"]],
 };
 
 function plots({ figures }) {
