@@ -16,6 +16,7 @@ from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 from sparklog_runtime import submit
 from sparklog_runtime.start.session import spark_home
+from tests.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
@@ -44,6 +45,10 @@ class Standalone:
         self._run(command, folder / "worker.log", "Successfully registered with master", f"{folder}:")
         return folder / "work"
 
+    def decommission_worker(self) -> None:
+        """What decommission.sh does to the worker that was started last."""
+        self._processes[-1].send_signal(signal.SIGPWR)
+
     def stop_worker(self) -> None:
         """Stop the worker that was started last."""
         self._end(self._processes.pop())
@@ -68,6 +73,7 @@ class Standalone:
                     "HOME": os.environ.get("HOME", "/"),
                     "SPARK_HOME": str(spark_home()),
                     "JDK_JAVA_OPTIONS": os.environ["JDK_JAVA_OPTIONS"],
+                    "SPARK_WORKER_OPTS": "-Dspark.decommission.enabled=true",
                 },
             )
         self._processes.append(process)
@@ -101,6 +107,39 @@ def test_start_runs_one_broker_on_each_executor_of_a_master(start, tmp_path, sta
     kafka.produce(bootstrap, [b"1"])
     assert cluster.stop()[0] == 0
     assert cluster.processes() == []
+
+
+@pytest.mark.proof
+def test_the_broker_of_a_decommissioned_executor_stops_in_order_and_returns_elsewhere(start, tmp_path):
+    spark = Standalone(tmp_path)
+    try:
+        for name in ("one", "two"):
+            spark.add_worker(name, 1, sys.executable)
+        cluster = start(tmp_path / "root", "--brokers", "2", "--port", "0", "--master", spark.url)
+        cluster.wait_ready()
+        executors = {number: _parent(_parent(cluster.broker_pid(number))) for number in (1, 2)}
+        spark.decommission_worker()
+        broker = int(_line_with(cluster, " stops: its executor is decommissioned").split()[2])
+        _line_with(
+            cluster,
+            f"broker {broker} (process ",
+            ") stopped (its executor is decommissioned); it is launched again",
+        )
+        cluster.wait_log(f"broker {broker} on 127.0.0.1 stopped")
+        until(lambda: not Path(f"/proc/{executors[broker]}").exists(), "the end of the executor", 30)
+        spark.add_worker("three", 1, sys.executable)
+        _line_with(cluster, f"broker {broker} is back as process ")
+        assert cluster.stop()[0] == 0
+        assert cluster.processes() == []
+    finally:
+        spark.stop()
+
+
+def _line_with(cluster, *parts: str) -> str:
+    """The next line of a start that has all of these."""
+    while not all(part in (line := cluster.process.stdout.readline()) for part in parts):
+        assert line, cluster.process.stderr.read()
+    return str(line)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from sparklog.model.errors import SparklogError
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
 from sparklog_runtime.broker_process.broker_task import run_broker_task
 from sparklog_runtime.executors import environment
+from sparklog_runtime.executors.broker_jobs import job_tag
 from sparklog_runtime.executors.refusal import environment_refusal, job_failure
 
 logger: Final = logging.getLogger(__name__)
@@ -27,7 +28,7 @@ class SparkJobLauncher:
 
         cloudpickle.register_pickle_by_value(environment)
         context = self._context
-        context.addJobTag(self._tag(plan.slot))
+        context.addJobTag(job_tag(plan.slot))
         context.setJobDescription(f"sparklog broker in slot {plan.slot}")
         rows = context.parallelize([plan.slot], 1)
         if self._profile is not None:
@@ -47,11 +48,7 @@ class SparkJobLauncher:
 
     def cancel(self, slot: int) -> None:
         """End a slot's task by force."""
-        self._context.cancelJobsWithTag(self._tag(slot))
-
-    @staticmethod
-    def _tag(slot: int) -> str:
-        return f"sparklog-broker-{slot}"
+        self._context.cancelJobsWithTag(job_tag(slot))
 
 
 def one_broker_per_executor(executor_cores: int) -> Any:

@@ -16,6 +16,11 @@ def inheritable_thread() -> Callable[..., threading.Thread]:
     return made
 
 
+def job_tag(slot: int) -> str:
+    """By which a slot's Spark job is found."""
+    return f"sparklog-broker-{slot}"
+
+
 def one_broker_per_executor(executor_cores: int) -> Any:
     """A profile whose task takes more than half an executor, or None where one task fills it anyway."""
     if executor_cores <= 1:

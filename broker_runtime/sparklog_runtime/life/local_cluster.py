@@ -38,6 +38,7 @@ from sparklog_runtime.driver_servers.servers import Controller, embedded_zookeep
 from sparklog_runtime.driver_servers.zookeeper_keeper import ZooKeeperKeeper
 from sparklog_runtime.executors.allocation import ExecutorAllocation
 from sparklog_runtime.executors.broker_jobs import inheritable_thread, one_broker_per_executor
+from sparklog_runtime.executors.decommissions import Decommissions
 from sparklog_runtime.life.cluster_entries import broker_entries, controller_entries
 from sparklog_runtime.life.cluster_file import ClusterFile, remove_cluster_file
 from sparklog_runtime.life.cluster_page import ClusterPage
@@ -270,8 +271,7 @@ class LocalCluster:
         preload()
         self._note("controller imported")
         self._await_embedded_zookeeper()
-        is_own = options.zookeeper is None
-        prepare_zookeeper(self.zookeeper, self._config, is_own=is_own, warn=self._progress)
+        prepare_zookeeper(self.zookeeper, self._config, is_own=options.zookeeper is None, warn=self._progress)
         self._note("ZooKeeper answers")
         controller = self._join_the_race()
         self._note("controller candidate up")
@@ -295,8 +295,8 @@ class LocalCluster:
     def _choose_defaults(self, *, is_new: bool) -> None:
         options = self.options
         if options.chooses_defaults:
-            kept_file = self.layout.defaults_file
-            self._chosen = chosen_defaults(options.settings, options.brokers, kept_file, is_new=is_new)
+            kept = self.layout.defaults_file
+            self._chosen = chosen_defaults(options.settings, options.brokers, kept, is_new=is_new)
             self._settings = {**self.layout.audit, **options.settings, **self._chosen}
             self._config = BrokerConfig.parse(self._settings)
 
@@ -448,7 +448,8 @@ class LocalCluster:
         self._closed_first.append(allocation.close)
         self._await_registered(supervisor, allocation.in_words)
         waits = ExecutorWaits(supervisor.waiting_for_executors, allocation.wait_in_words, self._notice)
-        self._closed_first.append(waits.close)
+        leaving = Decommissions(self.context, supervisor.jobs, supervisor.leave_executor)
+        self._closed_first += [waits.close, leaving.close]
 
     def _await_registered(
         self, supervisor: Supervisor, missing_executors: Callable[[float], str | None]

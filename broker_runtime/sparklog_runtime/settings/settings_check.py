@@ -166,11 +166,6 @@ def check_settings(conf: Mapping[str, str], master: str, brokers: int) -> None:
 def settings_warnings(conf: Mapping[str, str]) -> list[str]:
     """Settings that work, at a price worth a line."""
     warnings = []
-    if _is_true(conf, "spark.decommission.enabled"):
-        warnings.append(
-            "spark.decommission.enabled=true: a decommissioned executor's broker runs on until Spark "
-            "kills it; stop it by protocol first"
-        )
     if _is_true(conf, "spark.excludeOnFailure.enabled"):
         warnings.append(
             "spark.excludeOnFailure.enabled=true: an executor whose broker died may get no new one for "

@@ -8,6 +8,7 @@ from typing import Final
 
 from sparklog.core.controller.state.applications import HostedBroker
 from sparklog.core.controller.state.wishes import Wish
+from sparklog.model.errors import SparklogError, UnsafeStartError
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
 from sparklog_runtime.broker_process.control_channel import (
@@ -23,6 +24,10 @@ from sparklog_runtime.supervision.start_history import CRASH_LOOP_STARTS, StartH
 
 NO_EXECUTOR_S: Final = 10.0
 """A job that has no process after this long waits for an executor."""
+
+
+START_TRIES_MAX: Final = 3
+"""After so many starts that led to no registered broker, a start of the cluster fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,8 @@ class Slot:
     """The last process that was reported dead."""
     farewell: str = ""
     """Why the process stopped, if it said so before it ended."""
+    leaves: str = ""
+    """Why its process was asked to stop, to be launched again elsewhere."""
     watch: ProcessWatch | None = None
     died_at: float | None = None
     """Since when its broker is away; None while it serves."""
@@ -86,7 +93,34 @@ class Slot:
         self.without_process_since = now
         self.registered_at = None
         self.zookeeper_is_away = False
-        self.farewell = ""
+        self.farewell = self.leaves = ""
+
+    def note_failure(self, reason: str, message: Message) -> bool:
+        """Its process said that it cannot run; whether the reason is another than was shown last."""
+        self.failure = self.farewell = reason
+        self.fatal = message.get("fatal") is True
+        self.is_unsafe = message.get("unsafe") is True
+        self.zookeeper_is_away = message.get("zookeeper_is_away") is True
+        is_new, self.shown_reason = reason != self.shown_reason, reason
+        return is_new
+
+    @property
+    def lasting_failure(self) -> SparklogError | None:
+        """Why its broker cannot start, once trying again has no prospect."""
+        if not self.failure or not (self.fatal or self.starts.barren >= START_TRIES_MAX):
+            return None
+        return (UnsafeStartError if self.is_unsafe else SparklogError)(self.failure)
+
+    @property
+    def is_connected(self) -> bool:
+        return self.connection is not None
+
+    def leave(self, job: int, why: str) -> ControlConnection | None:
+        """Its process is to stop, if it still is that of ``job``: the connection over which to say so."""
+        if self.job != job or self.connection is None:
+            return None
+        self.leaves = why
+        return self.connection
 
     def take_over(self, connection: ControlConnection, broker_id: BrokerId, pid: int, port: int) -> None:
         """A process said hello, which is not registered yet."""

@@ -34,6 +34,7 @@ from sparklog_runtime.broker_process.control_channel import (
     require_list,
     require_str,
 )
+from sparklog_runtime.executors.decommissions import SlotJob
 from sparklog_runtime.stop.process_end import cause_of_end, end_in_words
 from sparklog_runtime.supervision.control_listener import ControlListener
 from sparklog_runtime.supervision.executor_waits import WaitingBroker
@@ -47,13 +48,13 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger(__name__)
 
+DECOMMISSIONED: Final = "its executor is decommissioned"
+
 JOB_END_WAIT_S: Final = 5.0
 """How long a job may outlive its process's connection before it is cancelled."""
 
 CANCEL_INTERVAL_S: Final = 0.5
 """How often a stop cancels jobs that have no process yet: Spark may submit one after it was cancelled."""
-
-START_TRIES_MAX: Final = 3
 
 CAUSE_WAIT_MS: Final = 20
 """How long a death waits for its cause, which follows the end of the connection within a millisecond or so:
@@ -176,16 +177,23 @@ class Supervisor:
         """Brokers that were launched again, and whose job has no process yet."""
         now = time.monotonic()
         with self._changed:
-            return [
-                WaitingBroker(
-                    slot.process.broker_id, slot.without_process_since, now - slot.without_process_since
-                )
-                for slot in self._slots.values()
-                if slot.process is not None
-                and slot.connection is None
-                and slot.job_runs
-                and self._may_run(slot)
-            ]
+            running = [one for one in self._slots.values() if one.job_runs and self._may_run(one)]
+            found = [(one.process, one.without_process_since) for one in running if not one.is_connected]
+        return [WaitingBroker(one.broker_id, since, now - since) for one, since in found if one is not None]
+
+    def jobs(self) -> list[SlotJob]:
+        """The jobs whose brokers run."""
+        with self._changed:
+            return [SlotJob(one.plan.slot, one.job) for one in self._slots.values() if one.is_connected]
+
+    def leave_executor(self, job: SlotJob) -> None:
+        """The executor of this job is decommissioned: its broker stops in order, and is launched again."""
+        with self._changed:
+            slot = self._slots[job.slot]
+            connection = slot.leave(job.job, DECOMMISSIONED)
+        if connection is not None and not self._stopping:
+            self._callbacks.on_notice(f"{name_of(slot)} stops: {DECOMMISSIONED}")
+            _try_send(connection, {"type": "stop"})
 
     def hosted(self) -> list[HostedBroker]:
         """How each broker is that has had a process here, or stays stopped; by broker id."""
@@ -243,10 +251,7 @@ class Supervisor:
         return self._wishes.may_run(slot, self._slots.values())
 
     def _failure(self) -> SparklogError | None:
-        for slot in self._slots.values():
-            if slot.failure and (slot.fatal or slot.starts.barren >= START_TRIES_MAX):
-                return (UnsafeStartError if slot.is_unsafe else SparklogError)(slot.failure)
-        return None
+        return next((found for one in self._slots.values() if (found := one.lasting_failure)), None)
 
     def _wait_ended(self, slots: Sequence[Slot], deadline: float) -> bool:
         with self._changed:
@@ -414,11 +419,7 @@ class Supervisor:
         reason = require_str(message, "reason")
         logger.error("the broker in slot %d cannot run: %s", slot.plan.slot, reason)
         with self._changed:
-            slot.failure = slot.farewell = reason
-            slot.fatal = message.get("fatal") is True
-            slot.is_unsafe = message.get("unsafe") is True
-            slot.zookeeper_is_away = message.get("zookeeper_is_away") is True
-            is_new, slot.shown_reason = reason != slot.shown_reason, reason
+            is_new = slot.note_failure(reason, message)
             self._changed.notify_all()
         if is_new:
             self._callbacks.on_notice(f"{name_of(slot)} cannot run: {reason}")
@@ -455,10 +456,10 @@ class Supervisor:
             process, job, said_bye = slot.process, slot.job, slot.said_bye
             if process is not None:
                 slot.process = replace(process, is_registered=False)
-            is_death = process is not None and process.is_registered and not said_bye
+            was_serving = process is not None and process.is_registered
+            is_death = was_serving and not said_bye
             if process is not None and is_death:
                 slot.buried_pid = process.pid
-            was_serving = process is not None and process.is_registered
             if was_serving:
                 slot.died_at = time.monotonic()
             farewell, watch, slot.watch = slot.farewell, slot.watch, None
@@ -466,6 +467,7 @@ class Supervisor:
             logger.warning("broker %d, process %d, has died", process.broker_id, process.pid)
             cause = cause_of_end(None if watch is None else watch.status(CAUSE_WAIT_MS))
             self._callbacks.broker_died(process.broker_id, process.epoch, cause)
+        farewell = farewell or slot.leaves
         how = f"stopped ({farewell})" if farewell else end_in_words(watch.status() if watch else None)
         with self._changed:
             slot.farewell = farewell or f"it {how}"

@@ -66,7 +66,8 @@ def test_all_problems_come_in_one_message():
 
 
 def test_what_works_at_a_price_is_warned_of():
-    assert len(settings_warnings({"spark.decommission.enabled": "true"})) == 1
+    assert len(settings_warnings({"spark.excludeOnFailure.enabled": "true"})) == 1
+    assert settings_warnings({"spark.decommission.enabled": "true"}) == []
     assert settings_warnings({}) == []
 
 

@@ -1,0 +1,88 @@
+"""Which brokers' executors are decommissioned: Spark gives those no further task, and ends them.
+
+Spark does not tell the task, and lets it run on until a time limit of its own. So the driver asks, twice a
+second, and the broker stops in order: others lead before it ends, and its executor can end by itself. Which
+executor a broker has is looked up once for each of its jobs, by the job's tag.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sparklog_runtime.executors.broker_jobs import job_tag
+
+logger: Final = logging.getLogger(__name__)
+
+LOOK_INTERVAL_S: Final = 0.5
+RUNNING: Final = "RUNNING"
+
+
+@dataclass(frozen=True, slots=True)
+class SlotJob:
+    """A slot, and which of its jobs: another job may run on another executor."""
+
+    slot: int
+    job: int
+
+
+class Decommissions:
+    """Asks on a thread of its own, from construction to ``close``."""
+
+    def __init__(
+        self, context: Any, jobs: Callable[[], Sequence[SlotJob]], leave: Callable[[SlotJob], None]
+    ) -> None:
+        """``jobs``: those that have a process now. ``leave`` is called once for each whose executor is
+        decommissioned.
+        """
+        self._context = context
+        self._jobs = jobs
+        self._leave = leave
+        self._executors: dict[SlotJob, str] = {}
+        self._left: set[SlotJob] = set()
+        self._closing = threading.Event()
+        threading.Thread(target=self._run, name="executor-decommissions", daemon=True).start()
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._closing.set()
+
+    def _run(self) -> None:
+        while not self._closing.wait(LOOK_INTERVAL_S):
+            try:
+                self._look()
+            except Exception as error:  # noqa: BLE001 (py4j's, while Spark stops: the next look asks again)
+                logger.info("decommissions are not known: %s", str(error).splitlines()[:1])
+
+    def _look(self) -> None:
+        jobs = self._jobs()
+        self._executors = {job: found for job, found in self._executors.items() if job in jobs}
+        self._left &= set(jobs)
+        for job in jobs:
+            if job not in self._left and self._is_decommissioned(job):
+                self._left.add(job)
+                self._leave(job)
+
+    def _is_decommissioned(self, job: SlotJob) -> bool:
+        executor = self._executors.get(job)
+        if executor is None:
+            executor = self._executor_of(job.slot)
+            if executor is None:
+                return False
+            self._executors[job] = executor
+        scheduler = self._context._jsc.sc().taskScheduler()
+        return bool(scheduler.getExecutorDecommissionState(executor).isDefined())
+
+    def _executor_of(self, slot: int) -> str | None:
+        """Where the running job of this slot has its task; None while Spark's own books do not say it yet."""
+        spark = self._context._jsc.sc()
+        for number in spark.statusTracker().getJobIdsForTag(job_tag(slot)):
+            found = spark.statusTracker().getJobInfo(number)
+            if not found.isDefined() or str(found.get().status()) != RUNNING:
+                continue
+            for stage in found.get().stageIds():
+                tasks = spark.statusStore().taskList(stage, 0, 1)
+                if not tasks.isEmpty():
+                    return str(tasks.apply(0).executorId())
+        return None
