@@ -142,6 +142,10 @@ class ControllerCandidate:
     def broker_died(self, broker_id: BrokerId, broker_epoch: BrokerEpoch, cause: str) -> None:
         self._server.broker_died(broker_id, broker_epoch, cause)
 
+    def is_registered(self, broker_id: BrokerId, broker_epoch: BrokerEpoch) -> bool:
+        stat = self._zookeeper.exists(broker_path(broker_id))
+        return stat is not None and stat.czxid == broker_epoch
+
     def events(self) -> tuple[NumberedEvent, ...]:
         return self._server.events
 

@@ -73,6 +73,10 @@ class Controller(Protocol):
         """The process of this incarnation has ended: fail over now, before its ZooKeeper session expires."""
         ...
 
+    def is_registered(self, broker_id: BrokerId, broker_epoch: BrokerEpoch) -> bool:
+        """Whether ZooKeeper has the registration of this incarnation; ZooKeeperError if it is away."""
+        ...
+
     def events(self) -> tuple[NumberedEvent, ...]:
         """The newest events of its term, or of its last one, oldest first; none if it never was in office."""
         ...

@@ -2,8 +2,7 @@
 
 The start overlaps what can be: ZooKeeper and Spark's JVM are launched first, at the same time; while they
 start, the controller's code is imported; once ZooKeeper answers, the controller joins the race; once Spark
-has a context, brokers are launched. ``stop`` works at any moment of it, from any thread, and returns when
-no process of the run is left.
+has a context, brokers are launched. ``stop`` works at any moment, and returns when no process is left.
 
     with LocalCluster(ClusterOptions(root=Path("/tmp/cluster"), brokers=3)) as cluster:
         print(cluster.bootstrap_servers)
@@ -425,6 +424,7 @@ class LocalCluster:
             ports_of=self._ports_of,
             callbacks=SupervisorCallbacks(
                 broker_died=controller.broker_died,
+                is_registered=controller.is_registered,
                 on_change=self._publisher.announce,
                 on_notice=self._notice,
             ),

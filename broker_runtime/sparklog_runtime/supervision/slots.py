@@ -67,6 +67,8 @@ class Slot:
     """The last process that was reported dead."""
     farewell: str = ""
     """Why the process stopped, if it said so before it ended."""
+    is_cut: bool = False
+    """Whether its process cannot be reached, and its registration may last: nothing is launched meanwhile."""
     leaves: str = ""
     """Why its process was asked to stop, to be launched again elsewhere."""
     watch: ProcessWatch | None = None
@@ -94,6 +96,16 @@ class Slot:
         self.registered_at = None
         self.zookeeper_is_away = False
         self.farewell = self.leaves = ""
+
+    def register(self, message: Message) -> float | None:
+        """Its process serves. Since when it was away, by the monotonic clock; None at the first start."""
+        assert self.process is not None, self
+        self.process = registered_process(self.process, message)
+        self.registered_at = time.monotonic()
+        self.failure = self.shown_reason = ""
+        self.is_recovering = False
+        died_at, self.died_at = self.died_at, None
+        return died_at
 
     def note_failure(self, reason: str, message: Message) -> bool:
         """Its process said that it cannot run; whether the reason is another than was shown last."""
@@ -125,9 +137,10 @@ class Slot:
     def take_over(self, connection: ControlConnection, broker_id: BrokerId, pid: int, port: int) -> None:
         """A process said hello, which is not registered yet."""
         self.connection = connection
+        self.is_cut = False
         self.is_recovering = False
         self.said_bye = False
-        self.farewell = ""
+        self.farewell = self.leaves = ""
         if self.watch is not None:
             self.watch.close()
         # A process of another host has a number that means another process here.

@@ -7,7 +7,7 @@ The supervisor detects a death by the end of the TCP connection that every broke
 kernel closes that at once, whereas Spark takes 0.15 s to more than a second to notice. ``broker_died`` is
 then called with the broker's id and epoch, so that the controller can fail over long before ZooKeeper's
 session timeout. It is a hint: the connection of a living broker may break too, and then ZooKeeper and the
-broker epoch keep two incarnations apart.
+broker epoch keep two incarnations apart. A connection that times out is none (``network_cuts``).
 
 One lock guards all slots; callbacks are called without it.
 """
@@ -39,7 +39,8 @@ from sparklog_runtime.stop.process_end import cause_of_end, end_in_words
 from sparklog_runtime.supervision.control_listener import ControlListener
 from sparklog_runtime.supervision.executor_waits import WaitingBroker
 from sparklog_runtime.supervision.id_assignment import IdAssignment
-from sparklog_runtime.supervision.slots import BrokerProcess, Slot, name_of, registered_process
+from sparklog_runtime.supervision.network_cuts import Cuts, IsRegistered
+from sparklog_runtime.supervision.slots import BrokerProcess, Slot, name_of
 from sparklog_runtime.supervision.start_history import StartHistory
 from sparklog_runtime.supervision.wished_brokers import WishedBrokers
 
@@ -82,6 +83,8 @@ class SupervisorCallbacks:
     """A registered broker's process ended: broker id, broker epoch, and the cause if the kernel gives it."""
     on_change: Callable[[], None]
     """``processes`` may answer differently now."""
+    is_registered: IsRegistered = lambda broker, epoch: False
+    """Asked while a broker's process cannot be reached."""
     on_notice: Callable[[str], None] = lambda text: None
     """A line for the user: a broker is away, or back."""
 
@@ -114,6 +117,7 @@ class Supervisor:
         self._slots: dict[int, Slot] = {}
         self._changed = threading.Condition()
         self._stopping = False
+        self._cuts = Cuts(self._changed, callbacks.is_registered, callbacks.on_notice)
         self._listener = ControlListener(self.token, self._serve, tls)
         self._launcher: JobLauncher | None = None
 
@@ -225,7 +229,7 @@ class Supervisor:
         A job whose process never connected is cancelled at once, because it may wait for an executor.
         """
         with self._changed:
-            self._stopping = True
+            self._stopping = self._cuts.is_over = True
             slots = list(self._slots.values())
             self._changed.notify_all()
         for connection in self.connections():
@@ -283,7 +287,7 @@ class Supervisor:
     def _await_wish(self, slot: Slot) -> bool:
         """Wait until its broker is to serve; False at a stop. A start that was asked for begins anew."""
         with self._changed:
-            self._changed.wait_for(lambda: self._stopping or self._may_run(slot))
+            self._changed.wait_for(lambda: self._stopping or (self._may_run(slot) and not slot.is_cut))
             starts = self._wishes.starts_of(slot)
             if starts != slot.obeyed_starts:
                 slot.obeyed_starts, slot.starts = starts, StartHistory()
@@ -346,11 +350,16 @@ class Supervisor:
         slot = self._greet(connection, first)
         if slot is None:
             return
+        error: OSError | None = None
         try:
             while (message := connection.receive()) is not None:
                 self._on_message(slot, connection, message)
+        except OSError as caught:
+            error = caught
+            raise
         finally:
             connection.close()
+            self._cuts.outlast(slot, connection, error)
             self._on_connection_end(slot, connection)
 
     def _greet(self, connection: ControlConnection, hello: Message) -> Slot | None:
@@ -428,20 +437,13 @@ class Supervisor:
         with self._changed:
             if slot.connection is not connection or slot.process is None:
                 return
-            slot.process = registered_process(slot.process, message)
-            slot.registered_at = time.monotonic()
-            logger.info("broker %d is registered in epoch %d", slot.process.broker_id, slot.process.epoch)
-            slot.failure = slot.shown_reason = ""
-            slot.is_recovering = False
-            died_at, slot.died_at = slot.died_at, None
-            process = slot.process
+            died_at, process = slot.register(message), slot.process
+            logger.info("broker %d is registered in epoch %d", process.broker_id, process.epoch)
             self._changed.notify_all()
         self._callbacks.on_change()
         if died_at is not None and not self._stopping:
-            text = (
-                f"broker {process.broker_id} is back as process {process.pid} "
-                f"after {time.monotonic() - died_at:.1f} s"
-            )
+            away_s = time.monotonic() - died_at
+            text = f"broker {process.broker_id} is back as process {process.pid} after {away_s:.1f} s"
             self._callbacks.on_notice(text)
             logger.info("%s", text)
 
@@ -450,9 +452,10 @@ class Supervisor:
         with self._changed:
             if slot.connection is not connection:
                 return  # it has connected again meanwhile
-            slot.connection = None
+            slot.connection, slot.is_cut = None, False
             slot.without_process_since = time.monotonic()
             self._ids.release(slot.plan.slot)
+            self._changed.notify_all()
             process, job, said_bye = slot.process, slot.job, slot.said_bye
             if process is not None:
                 slot.process = replace(process, is_registered=False)

@@ -77,6 +77,8 @@ class Rig:
         self.deaths: queue.Queue[tuple[int, int]] = queue.Queue()
         self.changes = threading.Semaphore(0)
         self.notices: queue.Queue[str] = queue.Queue()
+        self.registered = threading.Event()
+        """What ZooKeeper says while a broker cannot be reached."""
         self.launcher = PlainProcesses()
         self.reserved = PortReservation()
         self.ports = [self.reserved.reserve("127.0.0.1", 0) for _ in range(brokers)]
@@ -86,6 +88,7 @@ class Rig:
             callbacks=SupervisorCallbacks(
                 broker_died=lambda broker_id, epoch, cause: self.deaths.put((broker_id, epoch)),
                 on_change=self.changes.release,
+                is_registered=lambda broker_id, epoch: self.registered.is_set(),
                 on_notice=self.notices.put,
             ),
         )
