@@ -470,7 +470,7 @@ class Supervisor:
             logger.warning("broker %d, process %d, has died", process.broker_id, process.pid)
             cause = cause_of_end(None if watch is None else watch.status(CAUSE_WAIT_MS))
             self._callbacks.broker_died(process.broker_id, process.epoch, cause)
-        farewell = farewell or slot.leaves
+        farewell = slot.leaves or farewell
         how = f"stopped ({farewell})" if farewell else end_in_words(watch.status() if watch else None)
         with self._changed:
             slot.farewell = farewell or f"it {how}"

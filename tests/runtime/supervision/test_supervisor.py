@@ -146,6 +146,22 @@ def test_brokers_are_launched_and_known_by_pid_port_and_epoch(rig):
     socket.create_connection(("127.0.0.1", first.port), 5).close()
 
 
+def test_the_broker_of_a_decommissioned_executor_stops_in_order_and_is_launched_again(rig):
+    made = rig()
+    made.launch()
+    assert made.supervisor.wait_registered(20)
+    pid, (job,) = made.pid(1), made.supervisor.jobs()
+    made.supervisor.leave_executor(job)
+    assert made.notices.get(timeout=10) == "broker 1 stops: its executor is decommissioned"
+    why = "stopped (its executor is decommissioned); it is launched again"
+    assert made.notices.get(timeout=20) == f"broker 1 (process {pid}) {why}"
+    made.wait_pid_other_than(pid, 1)
+    made.supervisor.leave_executor(job)  # it is another job now
+    assert made.supervisor.wait_registered(20)
+    assert (made.root / "broker-1/0/stopped").read_text() == str(pid)
+    assert made.deaths.empty()
+
+
 def test_a_killed_broker_is_reported_and_launched_anew(rig):
     made = rig()
     made.launch()
