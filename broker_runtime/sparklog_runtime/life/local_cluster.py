@@ -145,7 +145,6 @@ class LocalCluster:
         self._cluster_id = ""
         self._supervisor: Supervisor | None = None
         self._closed_first: list[Callable[[], None]] = []
-        """What a stop closes before all else."""
         self._began = time.monotonic()
         self._check_secrets(self._progress)
 
