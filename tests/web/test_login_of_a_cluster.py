@@ -90,7 +90,7 @@ def test_a_wrong_password_is_refused_and_not_repeated(browser: TestClient) -> No
     assert "guessed-it" not in refused.text
 
 
-def test_brokers_that_the_page_does_not_trust_are_named_and_no_password_is_asked_for_again(
+def test_brokers_without_the_pages_trust_are_named_and_no_password_is_asked_for(
     secured: InProcessCluster, tmp_path: Path
 ) -> None:
     logins = logins_of(secured, location=str(Authority(tmp_path).file))
