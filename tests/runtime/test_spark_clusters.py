@@ -136,10 +136,12 @@ def test_the_broker_of_a_decommissioned_executor_stops_in_order_and_returns_else
 
 
 def _line_with(cluster, *parts: str) -> str:
-    """The next line of a start that has all of these."""
-    while not all(part in (line := cluster.process.stdout.readline()) for part in parts):
-        assert line, cluster.process.stderr.read()
-    return str(line)
+    """The next notice of a start that has all of these."""
+    while True:
+        line = str(cluster.process.stderr.readline())
+        assert line, f"the start ended before it said {parts}"
+        if all(part in line for part in parts):
+            return line
 
 
 @pytest.fixture(scope="module")
