@@ -106,6 +106,7 @@ class Served:
                 departed_brokers=DepartedBrokers(ManualClock()),
                 schemas=Schemas(self.metadata, self.controller, threading.Lock()),
                 report=ReportCopy(self.controller, ManualClock(), threading.Lock()),
+                own_report=None,
                 columns=None,
                 clock=ManualClock(),
                 settings=CurrentSettings(BrokerConfig()),
