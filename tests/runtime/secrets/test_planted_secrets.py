@@ -84,7 +84,10 @@ class Scene:
         """A program of Python, whose output is kept, and which is looked at while it runs."""
         output = self.looked_through / f"{name}.out"
         with output.open("wb") as stream:
-            process = subprocess.Popen([sys.executable, *words], stdout=stream, stderr=stream)
+            environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}  # Spark's Python has sparklog
+            process = subprocess.Popen(
+                [sys.executable, *words], stdout=stream, stderr=stream, env=environment
+            )
             while process.poll() is None:
                 self.look_at_processes()
                 with suppress(subprocess.TimeoutExpired):
