@@ -3,6 +3,7 @@ the plans of brokers alone.
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
