@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sparklog.cli.printable import printable
+
 GAP: Final = "  "
 NOTHING: Final = "-"
 """The text of a cell without a value."""
@@ -147,8 +149,8 @@ def _text(cell: object) -> str:
     if cell is None or cell == "":
         return NOTHING
     if isinstance(cell, list | tuple):
-        return ",".join(str(item) for item in cell) or NOTHING
-    return str(cell)
+        return printable(",".join(str(item) for item in cell)) or NOTHING
+    return printable(str(cell))
 
 
 def _is_number(cell: object) -> bool:

@@ -22,6 +22,11 @@ def test_what_is_missing_is_a_dash_and_lists_are_joined() -> None:
     ]
 
 
+def test_characters_that_a_terminal_would_obey_are_shown_as_escapes() -> None:
+    table = render_table(("GROUP", "MEMBERS"), [("a\x1b[2J\nb", ["c\u202ed"])])
+    assert table.splitlines()[1:] == ["a\\x1b[2J\\nb  c\\u202ed"]
+
+
 def test_a_table_without_rows_is_its_header() -> None:
     assert render_table(["A", "B"], []) == "A  B"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from sparklog.cli.cluster.doctor.doctor_finding import WORST_FIRST, Finding, Severity
+from sparklog.cli.printable import printable
 from sparklog.cli.table import terminal_width
 from sparklog.core.controller.events.cluster_event import count_of
 
@@ -24,8 +25,9 @@ def render_findings(findings: Sequence[Finding]) -> str:
 
 
 def _problem(finding: Finding) -> Iterator[str]:
-    yield f"{finding.severity}: {finding.check}: {finding.subject}"
-    for title, text in (("seen", finding.value), ("harm", finding.harm), ("remedy", finding.remedy)):
+    yield f"{finding.severity}: {finding.check}: {printable(finding.subject)}"
+    for title, said in (("seen", finding.value), ("harm", finding.harm), ("remedy", finding.remedy)):
+        text = printable(said)
         begin = f"  {title:<{len(INDENT) - 2}}"
         width = terminal_width()
         if width <= 2 * len(INDENT):

@@ -78,6 +78,13 @@ def test_text_has_harm_and_remedy_of_problems_and_a_line_for_what_is_well() -> N
     )
 
 
+def test_text_has_no_character_that_a_terminal_obeys() -> None:
+    text = render_findings([Finding("groups", Severity.note, "a\x1b[2J", "b\r", "c\u202e", "d\n")])
+    assert "group" in text
+    assert all(line.isprintable() for line in text.splitlines())
+    assert "groups: a\\x1b[2J" in text
+
+
 def test_text_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_text, "terminal_width", lambda: 40)
     assert table.terminal_width() == 0

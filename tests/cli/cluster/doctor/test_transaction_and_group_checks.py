@@ -67,6 +67,12 @@ def test_a_group_without_members_is_a_note_with_the_command_that_deletes_it() ->
     assert "sparklog groups delete bills --root R" in finding.remedy
 
 
+def test_a_name_that_a_shell_would_obey_is_one_word_of_the_command() -> None:
+    for state in ("Stable", "Empty"):
+        finding = the_one("groups", groups=(group(group_id="a; rm -r $HOME", group_state=state),))
+        assert " 'a; rm -r $HOME' --root R" in finding.remedy
+
+
 def test_a_query_has_no_members_and_is_named() -> None:
     finding = the_one("groups", groups=(group(group_state="Empty", query="daily"),))
     assert (finding.severity, finding.subject) == (Severity.warning, "group bills (query daily)")

@@ -1,5 +1,6 @@
 """Groups without progress, and groups that lost what they had not read. PURE."""
 
+import shlex
 from collections.abc import Iterator
 from typing import Final
 
@@ -29,14 +30,14 @@ def examine_groups(facts: ClusterFacts) -> Iterator[Finding]:
             f"sparklog groups list {facts.options}",
         )
     if facts.groups_unseen:
-        name, reason = next(iter(facts.groups_unseen.items()))
+        reason = next(iter(facts.groups_unseen.values()))
         yield Finding(
             NAME,
             Severity.note,
             named("group", list(facts.groups_unseen)),
             f"not looked at: {reason}",
             "whether they read is unknown",
-            f"sparklog groups describe {name} {facts.options}",
+            f"sparklog groups list {facts.options} shows them",
         )
 
 
@@ -51,8 +52,8 @@ def _late(group: LateGroup, options: str) -> Finding:
             _subject(group),
             f"{value}; it reads on",
             "its results are late",
-            f"sparklog groups describe {group.group_id} {options}; if the lag grows, more members, then more "
-            "partitions",
+            f"sparklog groups describe {_word(group)} {options}; if the lag grows, more members, "
+            "then more partitions",
         )
     if group.group_state == EMPTY and not group.query:
         return Finding(
@@ -61,7 +62,7 @@ def _late(group: LateGroup, options: str) -> Finding:
             _subject(group),
             f"{value}; nobody reads",
             "what retention deletes meanwhile it never reads",
-            f"start its consumers, or: sparklog groups delete {group.group_id} {options}",
+            f"start its consumers, or: sparklog groups delete {_word(group)} {options}",
         )
     return Finding(
         NAME,
@@ -69,8 +70,8 @@ def _late(group: LateGroup, options: str) -> Finding:
         _subject(group),
         f"{value}; it has committed nothing between two looks",
         "its results stand still, and retention may delete what it has not read",
-        f"sparklog groups describe {group.group_id} {options} names its members: read their logs; a hanging "
-        "transaction comes first",
+        f"sparklog groups describe {_word(group)} {options} names its members: read their logs; "
+        "a hanging transaction comes first",
     )
 
 
@@ -83,8 +84,13 @@ def _deleted(group: LateGroup, options: str) -> Finding:
         _subject(group),
         f"{places} begin after its committed offset",
         "it has not read records that were deleted; it begins anew as auto.offset.reset says",
-        f"longer retention, or faster members: sparklog groups describe {group.group_id} {options}",
+        f"longer retention, or faster members: sparklog groups describe {_word(group)} {options}",
     )
+
+
+def _word(group: LateGroup) -> str:
+    """Its name in a command to paste: clients choose names, and a shell would obey some."""
+    return shlex.quote(group.group_id)
 
 
 def _subject(group: LateGroup) -> str:
