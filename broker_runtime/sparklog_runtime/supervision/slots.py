@@ -97,6 +97,21 @@ class Slot:
         self.zookeeper_is_away = False
         self.farewell = self.leaves = ""
 
+    @property
+    def has_said_why(self) -> bool:
+        """Whether the reason of its end is here, or will not be. Spark and the connection report it apart."""
+        return bool(self.farewell or self.failure) or not self.is_connected
+
+    def end_job(self, error: str, now: float, *, is_fatal: bool, is_unsafe: bool) -> tuple[float | None, str]:
+        """Its job has ended, with Spark's ``error`` or none: how many seconds its broker served, or None if
+        it never did, and why it ended, or nothing.
+        """
+        self.job_runs = False
+        if error and self.registered_at is None and not self.failure:
+            self.failure, self.fatal, self.is_unsafe = error, is_fatal, is_unsafe
+        served_s = None if self.registered_at is None else now - self.registered_at
+        return served_s, self.farewell or self.failure or error
+
     def register(self, message: Message) -> float | None:
         """Its process serves. Since when it was away, by the monotonic clock; None at the first start."""
         assert self.process is not None, self

@@ -54,6 +54,9 @@ DECOMMISSIONED: Final = "its executor is decommissioned"
 JOB_END_WAIT_S: Final = 5.0
 """How long a job may outlive its process's connection before it is cancelled."""
 
+LAST_WORDS_WAIT_S: Final = 2.0
+"""How long the end of a process's connection, with its reason, may follow the end of its job."""
+
 CANCEL_INTERVAL_S: Final = 0.5
 """How often a stop cancels jobs that have no process yet: Spark may submit one after it was cancelled."""
 
@@ -306,11 +309,8 @@ class Supervisor:
             error, is_fatal = _first_line(caught), isinstance(caught, ConfigError)
             is_unsafe = isinstance(caught, UnsafeStartError)
         with self._changed:
-            slot.job_runs = False
-            served_s = None if slot.registered_at is None else time.monotonic() - slot.registered_at
-            if error and slot.registered_at is None and not slot.failure:
-                slot.failure, slot.fatal, slot.is_unsafe = error, is_fatal, is_unsafe
-            reason = slot.farewell or slot.failure or error
+            self._changed.wait_for(lambda: self._stopping or slot.has_said_why, LAST_WORDS_WAIT_S)
+            served_s, reason = slot.end_job(error, time.monotonic(), is_fatal=is_fatal, is_unsafe=is_unsafe)
             is_wished = self._may_run(slot)
             crash_loop = None
             if is_wished:

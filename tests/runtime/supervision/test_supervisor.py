@@ -312,6 +312,25 @@ def test_a_broker_that_ends_again_and_again_is_a_crash_loop_with_its_reason(rig,
     )
 
 
+def test_the_reason_of_an_end_counts_also_if_it_is_read_after_the_job_has_ended(rig, monkeypatch):
+    monkeypatch.setattr(start_history, "PAUSE_MIN_S", 0.001)
+    made = rig(behaviour="fails later")
+    read = made.supervisor._on_message
+
+    def read_late(slot, connection, message):
+        if message["type"] == "bye":
+            with made.supervisor._changed:
+                made.supervisor._changed.wait_for(lambda: not slot.job_runs, 0.3)
+        read(slot, connection, message)
+
+    monkeypatch.setattr(made.supervisor, "_on_message", read_late)
+    made.launch()
+    notice = ""
+    while "starts in a row" not in notice:
+        notice = made.notices.get(timeout=60)
+    assert "(each time: broker: its disk broke)" in notice
+
+
 def test_a_stop_while_brokers_start_leaves_no_process(rig):
     made = rig(2)
     made.launch()
