@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
 from itertools import islice
 from typing import Final
 
@@ -19,7 +18,6 @@ from sparklog.model.time import Clock
 from sparklog.wire.messages.discovery.broker_report import (
     BrokerReportRequest,
     BrokerReportResponse,
-    ReportedDirectory,
     ReportedFigure,
     ReportedFollower,
     ReportedPartition,
@@ -74,9 +72,7 @@ class OwnReport:
             threads=process.threads,
             memory_bytes=process.memory_bytes,
             cores=cores(),
-            directories=[
-                ReportedDirectory(is_online=one.reason is None, **asdict(one)) for one in sampler.directories
-            ],
+            directories=sampler.directories,
             samples_ms=samples_ms,
             figures=[
                 ReportedFigure(name=name, values=values)

@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Final
 
-from sparklog.broker.life.reporting.disk_facts import DirectoryFacts, directory_facts
+from sparklog.broker.life.reporting.disk_facts import reported_directories
 from sparklog.broker.life.reporting.process_facts import process_facts
 from sparklog.broker.life.reporting.sampled_figures import (
     INTERVAL_MS,
@@ -23,6 +23,7 @@ from sparklog.core.apis.api_table import APIS
 from sparklog.model.time import Clock
 from sparklog.network.reactor import Reactor
 from sparklog.network.request_statistics import DURATIONS_MS, ApiStatistics, RequestStatistics
+from sparklog.wire.messages.discovery.broker_report import ReportedDirectory
 
 logger: Final = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ class Sampler:
         self, parts: ReplicaParts, reactor: Reactor, statistics: RequestStatistics, clock: Clock
     ) -> None:
         self.hour: Final = FiguresHour(tuple(_FIGURES))
-        self.directories: list[DirectoryFacts] = directory_facts(parts.log_dirs, parts.free_spaces)
+        self.directories: list[ReportedDirectory] = reported_directories(parts.log_dirs, parts.free_spaces)
         """As of the last sample."""
         self._parts = parts
         self._reactor = reactor
@@ -59,7 +60,7 @@ class Sampler:
 
     def sample(self) -> None:
         """Take one now."""
-        self.directories = directory_facts(self._parts.log_dirs, self._parts.free_spaces)
+        self.directories = reported_directories(self._parts.log_dirs, self._parts.free_spaces)
         now, levels = self._count(), self._levels()
         self.hour.add(self._clock.wall_ms(), [of(self._before, now, levels) for of in _FIGURES.values()])
         self._before = now
