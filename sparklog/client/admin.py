@@ -207,11 +207,12 @@ class Admin:
         *,
         settings: Sequence[str] | None = None,
         by_broker: int | None = None,
+        timeout_ms: int | None = None,
     ) -> dict[str, dict[str, tuple[str, int]]]:
         """Each setting of topics or brokers, or those named: its value, and that value's ``config_source``.
 
         What a topic does not set comes from the broker that answers: any, or ``by_broker``, which is asked
-        once (OSError if it is not reached).
+        once (OSError if it is not reached within ``timeout_ms``).
         """
         keys = None if settings is None else list(settings)
         request = DescribeConfigsRequest(
@@ -221,9 +222,9 @@ class Admin:
             ]
         )
         response: DescribeConfigsResponse = (
-            self._cluster.call_any(request)
+            self._cluster.call_any(request, timeout_ms=timeout_ms)
             if by_broker is None
-            else self._cluster.call_broker(by_broker, request)
+            else self._cluster.call_broker(by_broker, request, timeout_ms=timeout_ms)
         )
         described: dict[str, dict[str, tuple[str, int]]] = {}
         for result in response.results:

@@ -14,6 +14,8 @@ from sparklog_datasource.writing.write_options import WriteOptions
 
 ASK_AGAIN_S: Final = 0.05
 LIMIT: Final = "max.message.bytes"
+LEADER_TIMEOUT_MS: Final = 2_000
+"""A leader that stands still holds no task up for longer: others may be all that the task writes to."""
 
 
 def message_bytes_max(cluster: ClusterClient, topic: TopicMetadata, options: WriteOptions) -> int:
@@ -43,7 +45,11 @@ def _limit_of(cluster: ClusterClient, topic: str, deadline: Deadline, broker: in
     while True:
         try:
             described = Admin(cluster).describe_configs(
-                TOPIC_RESOURCE, [topic], settings=[LIMIT], by_broker=broker
+                TOPIC_RESOURCE,
+                [topic],
+                settings=[LIMIT],
+                by_broker=broker,
+                timeout_ms=None if broker is None else LEADER_TIMEOUT_MS,
             )
             return int(described[topic][LIMIT][0])
         except OSError:

@@ -1,13 +1,14 @@
 """The largest batch of a write: leaders may take different ones."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from sparklog.client.changes import ClusterChanges
+from sparklog.client.cluster import ClusterClient
 from sparklog.testing import InProcessCluster
-from sparklog_datasource.writing.topics import existing_topic, message_bytes_max
+from sparklog_datasource.writing.topics import LEADER_TIMEOUT_MS, existing_topic, message_bytes_max
 from sparklog_datasource.writing.write_options import WriteOptions
 from tests.waiting import until
 
@@ -58,3 +59,20 @@ def test_a_leader_that_is_gone_counts_for_nothing(cluster: InProcessCluster) -> 
         assert limit(cluster, "limit-without-leader") == OF_ALL
     finally:
         cluster.revive(3)
+
+
+def test_a_leader_that_stands_still_holds_a_task_up_for_seconds_only(
+    cluster: InProcessCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.create_topic("limit-of-those-that-answer", partitions=3)
+    call, timeouts = ClusterClient.call_broker, []
+
+    def call_unless_it_stands_still(of: ClusterClient, broker: int, message: Any, **given: Any) -> Any:
+        if broker != 2:
+            return call(of, broker, message, **given)
+        timeouts.append(given["timeout_ms"])
+        raise TimeoutError("it has not answered in time")
+
+    monkeypatch.setattr(ClusterClient, "call_broker", call_unless_it_stands_still)
+    assert limit(cluster, "limit-of-those-that-answer") == OF_ALL
+    assert timeouts == [LEADER_TIMEOUT_MS]
