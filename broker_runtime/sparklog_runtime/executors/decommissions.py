@@ -50,19 +50,23 @@ class Decommissions:
 
     def _run(self) -> None:
         while not self._closing.wait(LOOK_INTERVAL_S):
-            try:
-                self._look()
-            except Exception as error:  # noqa: BLE001 (py4j's, while Spark stops: the next look asks again)
-                logger.info("decommissions are not known: %s", str(error).splitlines()[:1])
+            self._look()
 
     def _look(self) -> None:
         jobs = self._jobs()
         self._executors = {job: found for job, found in self._executors.items() if job in jobs}
         self._left &= set(jobs)
         for job in jobs:
-            if job not in self._left and self._is_decommissioned(job):
+            if job not in self._left and self._must_leave(job):
                 self._left.add(job)
                 self._leave(job)
+
+    def _must_leave(self, job: SlotJob) -> bool:
+        try:
+            return self._is_decommissioned(job)
+        except Exception as error:  # noqa: BLE001 (py4j's, while Spark stops: the next look asks again)
+            logger.info("whether slot %d is decommissioned is not known: %s", job.slot, str(error)[:200])
+            return False
 
     def _is_decommissioned(self, job: SlotJob) -> bool:
         executor = self._executors.get(job)
