@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from sparklog.core.apis.api import Api, ListenerKind
-from sparklog.core.apis.api_table import ROWS
+from sparklog.core.apis.api_table import APIS, ROWS
 from sparklog.core.security.acl import AclOperation, ResourceType, Right
 from sparklog.core.security.conditions import Condition
 from sparklog.core.security.rule_book import IMPLYING, RuleBook
@@ -13,14 +13,18 @@ from sparklog.core.security.rules import CLUSTER_NAME, Pattern, PatternType, Rul
 from sparklog.model.ids import NO_TOPIC_ID
 from sparklog.wire.codec import encode_request
 from sparklog.wire.framing import FRAME_PREFIX
+from sparklog.wire.messages.transactions.list_transactions import ListTransactionsRequest
 from tests.broker.access.conftest import CLOSED, PREFIXED
 from tests.broker.access.samples import APP, GROUP, SAMPLES, TOPIC, TRANSACTION
 from tests.broker.access.test_matrix import NOT_TOLD, denials_in, rights_in
+from tests.waiting import until
 
 LITERAL = PatternType.literal
 CLUSTER, GROUPS, TOPICS = ResourceType.cluster, ResourceType.group, ResourceType.topic
 TRANSACTIONS, USERS = ResourceType.transactional_id, ResourceType.user
 OPS = AclOperation
+
+UNDER_WAY = {"Ongoing", "PrepareCommit", "PrepareAbort"}
 
 PERSONAS = {
     "anonymous": [],
@@ -133,9 +137,16 @@ def state_of(servers):
     return nodes, ends
 
 
+def open_transactions(servers) -> list[str]:
+    """Those that a coordinator may still end by itself, once their time is up."""
+    found = servers.ask(APIS[66], ListTransactionsRequest(), 0, SUPER).transaction_states
+    return [one.transactional_id for one in found if one.transaction_state in UNDER_WAY]
+
+
 def test_every_denied_request_is_denied_and_all_of_them_together_change_nothing(servers) -> None:
     servers.topic_id()
     give_everybody_their_rules(servers)
+    until(lambda: not open_transactions(servers), "the end of what other tests have begun")
     before = state_of(servers)
     wrong = [
         (api.name, case.name, persona, listener)
