@@ -2,6 +2,7 @@
 
 run.py          the command (`make chaos`)
 part.py         one part of a run: a cluster, clients, faults, the verdict
+access.py       how clients reach the cluster, and as whom
 nemesis.py      what a fault is; faults/ has the kinds
 schedule.py     which fault comes when, drawn from a seed
 bugs.py         bugs that are put into brokers

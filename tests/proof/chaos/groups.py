@@ -11,18 +11,20 @@ from typing import Any
 from confluent_kafka import ConsumerGroupState, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from chaos.access import Access
+
 ASK_S = 5.0
 _POLL_S = 0.3
 
 
 def wait_for_rest(
-    bootstrap: str, group: str, members: int, topics: Mapping[str, int], timeout_s: float
+    access: Access, group: str, members: int, topics: Mapping[str, int], timeout_s: float
 ) -> str | None:
     """Until the group is stable, has ``members`` members, and one of them for each partition.
 
     What is still wrong after ``timeout_s``, in words; None if nothing is.
     """
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "error_cb": lambda error: None})
+    admin = AdminClient({**access.confluent(), "log_level": 0, "error_cb": lambda error: None})
     deadline = time.monotonic() + timeout_s
     while True:
         try:

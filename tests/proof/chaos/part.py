@@ -150,7 +150,7 @@ def run_part(options: PartOptions, say: Callable[[str], None], stop: threading.E
     )
     make = BareBench if options.spark == "none" else Bench
     with make(bench_options, options.places, say) as bench, Writer(histories / "harness.jsonl") as writer:
-        say(f"the cluster is up: {bench.bootstrap_servers}")
+        say(f"the cluster is up: {bench.access.bootstrap}")
         with Writer(histories / "administrators.jsonl") as admin_writer:
             _Life(options, part, bench, writer, admin_writer, say, stop).live()
         if part.verdict != "VIOLATED":
@@ -201,7 +201,7 @@ class _Life:
         self._watch_ended = threading.Event()
         self._struck: set[str] = set()
         self._workload = Workload(
-            bench.bootstrap_servers,
+            bench.access,
             TOPICS,
             options.folder,
             Random(rng.random()),
@@ -211,7 +211,7 @@ class _Life:
             TRANSACTED,
         )
         self._administrators = Administrators(
-            bench.bootstrap_servers,
+            bench.access,
             admin_writer,
             Random(rng.random()),
             brokers=bench.broker_ids(),
@@ -248,7 +248,7 @@ class _Life:
         self._part.findings += [f"never asked for: {what}" for what in sorted(self._administrators.mistakes)]
 
     def _create_topics(self) -> None:
-        admin = AdminClient({"bootstrap.servers": self._bench.bootstrap_servers, "log_level": 0})
+        admin = AdminClient({**self._bench.access.confluent(), "log_level": 0})
         new = [
             NewTopic(name, count, REPLICAS.get(name, 3), config=self._settings_of(name))
             for name, count in {**TOPICS, **TRANSACTED}.items()
@@ -388,15 +388,14 @@ class _Life:
         if killed:
             self._part.findings.append(f"clients did not come to their end: {', '.join(killed)}")
         try:
-            self._part.records = read_everything(self._bench.bootstrap_servers, topics, self._writer)
+            self._part.records = read_everything(self._bench.access, topics, self._writer)
         except (FinalReadFailed, KafkaException) as error:
             self._part.findings.append(f"the final read failed: {error}")
 
     def _look_at_the_group(self) -> None:
         members = sum(plan.is_member for plan in self._options.clients)
         if members:
-            servers = self._bench.bootstrap_servers
-            wrong = wait_for_rest(servers, GROUP, members, TOPICS, GROUP_AT_REST_S)
+            wrong = wait_for_rest(self._bench.access, GROUP, members, TOPICS, GROUP_AT_REST_S)
             if wrong is not None:
                 self._part.findings.append(f"the group has not come to rest after healing: {wrong}")
 

@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from kafka import TopicPartition as KafkaPythonPartition
 from kafka.admin import KafkaAdminClient
 
+from chaos.access import Access
 from histories import Writer
 
 EVERY_S = (2.0, 8.0)
@@ -38,7 +39,7 @@ class Administrators:
 
     def __init__(
         self,
-        bootstrap: str,
+        access: Access,
         writer: Writer,
         rng: Random,
         *,
@@ -54,14 +55,14 @@ class Administrators:
         """Operations that were never asked of the cluster, and why; each is a finding."""
         self.scratch: dict[str, int] = {}
         """Topics of ours that are there, with their numbers of partitions."""
-        self._bootstrap, self._writer, self._rng = bootstrap, writer, rng
+        self._access, self._writer, self._rng = access, writer, rng
         self._brokers, self._topics, self._moving, self._shrinking = brokers, topics, moving, shrinking
         self._every_s = every_s
         self._made = 0
         self._gone: list[str] = []
         self._leave = threading.Event()
         self._thread = threading.Thread(target=self._work, name="administrators", daemon=True)
-        self._admin = AdminClient({"bootstrap.servers": bootstrap, **_CLIENT})
+        self._admin = AdminClient({**access.confluent(), **_CLIENT})
 
     def start(self) -> None:
         self._thread.start()
@@ -114,7 +115,7 @@ class Administrators:
         process = f"administrators/{topic}/{time.monotonic_ns()}"
         producer = Producer(
             {
-                "bootstrap.servers": self._bootstrap,
+                **self._access.confluent(),
                 "enable.idempotence": True,
                 "max.in.flight.requests.per.connection": 1,
                 **_CLIENT,
@@ -155,9 +156,7 @@ class Administrators:
         """Other replicas for a partition; now and then the move is taken back at once."""
         place = KafkaPythonPartition(self._moving, self._rng.randrange(self._topics[self._moving]))
         replicas = self._rng.sample(self._brokers, 2)
-        admin = KafkaAdminClient(
-            bootstrap_servers=self._bootstrap.split(","), request_timeout_ms=int(TIMEOUT_S * 1000)
-        )
+        admin = KafkaAdminClient(**self._access.kafka_python(), request_timeout_ms=int(TIMEOUT_S * 1000))
         try:
             admin.alter_partition_reassignments({place: replicas})
             if self._rng.random() < 0.3:

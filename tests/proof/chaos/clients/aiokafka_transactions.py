@@ -36,7 +36,7 @@ def produce(settings: Settings, writer: Writer) -> None:
 async def _produce(settings: Settings, writer: Writer) -> None:
     identity = Identity(settings, writer)
     producer = AIOKafkaProducer(
-        bootstrap_servers=settings.bootstrap.split(","),
+        **settings.access.aiokafka(),
         client_id=settings.name,
         transactional_id=identity.transactional_id,
         transaction_timeout_ms=TIMEOUT_MS,

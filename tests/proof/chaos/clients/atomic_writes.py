@@ -47,7 +47,10 @@ NOT_COMMITTED: Final = "is not committed"
 def write(settings: Settings, writer: Writer) -> None:
     """One version after the other, until told to stop."""
     with ClusterClient(
-        settings.bootstrap, client_id=settings.name, request_timeout_ms=REQUEST_TIMEOUT_MS
+        settings.access.bootstrap,
+        client_id=settings.name,
+        request_timeout_ms=REQUEST_TIMEOUT_MS,
+        connector=settings.access.connector(),
     ) as cluster:
         driver = Driver(settings, writer, cluster)
         version = next_version(Path(settings.folder), settings.name)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # where the package is, of which this is run as a script
 
+from chaos.access import Access
 from chaos.clients.client_parts import Settings
 from histories import Writer
 
@@ -40,7 +41,8 @@ ROLES = {
 
 
 def main(text: str) -> int:
-    settings = Settings(**json.loads(text))
+    given = json.loads(text)
+    settings = Settings(**{**given, "access": Access(**given["access"])})
 
     def stop(number: int, frame: object) -> None:
         settings.is_stopping = True

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from chaos.access import Access
 from histories import Writer
 
 FLUSH_S = 40.0
@@ -43,7 +44,7 @@ class Settings:
     role: str
     library: str
     name: str
-    bootstrap: str
+    access: Access
     topics: dict[str, int]
     folder: str
     seed: int

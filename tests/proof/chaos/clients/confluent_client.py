@@ -105,7 +105,7 @@ def ends_the_client(error: Any) -> bool:
 def common_settings(settings: Settings) -> dict[str, Any]:
     """Of every client, whatever it does."""
     return {
-        "bootstrap.servers": settings.bootstrap,
+        **settings.access.confluent(),
         "client.id": settings.name,
         "log_level": 0,
         "error_cb": lambda error: None,

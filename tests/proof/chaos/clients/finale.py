@@ -6,6 +6,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from chaos.access import Access
 from chaos.clients.client_parts import value_of
 from histories import Writer
 from histories.segments import DamagedLogError, read_replica
@@ -19,9 +20,9 @@ class FinalReadFailed(Exception):  # noqa: N818 (it states a fact)
     """A partition could not be read to its end although nothing is wrong any more."""
 
 
-def read_everything(bootstrap: str, topics: Mapping[str, int], writer: Writer) -> int:
+def read_everything(access: Access, topics: Mapping[str, int], writer: Writer) -> int:
     """The final read of each partition; how many records there were."""
-    consumer, other = _consumer(bootstrap, "committed"), _consumer(bootstrap, "uncommitted")
+    consumer, other = _consumer(access, "committed"), _consumer(access, "uncommitted")
     total = 0
     nothing_open_by = time.monotonic() + NOTHING_OPEN_S
     try:
@@ -35,10 +36,10 @@ def read_everything(bootstrap: str, topics: Mapping[str, int], writer: Writer) -
     return total
 
 
-def _consumer(bootstrap: str, isolation: str) -> Consumer:
+def _consumer(access: Access, isolation: str) -> Consumer:
     return Consumer(
         {
-            "bootstrap.servers": bootstrap,
+            **access.confluent(),
             "group.id": "final-reader",
             "isolation.level": f"read_{isolation}",
             "enable.auto.commit": False,

@@ -62,7 +62,7 @@ class Reach:
 def produce(settings: Settings, writer: Writer) -> None:
     def new_producer() -> KafkaProducer:
         return KafkaProducer(
-            bootstrap_servers=settings.bootstrap.split(","),
+            **settings.access.kafka_python(),
             client_id=settings.name,
             acks=settings.acks,
             enable_idempotence=settings.idempotent,
@@ -118,7 +118,7 @@ def seen_by_kafka_python(record: Any) -> Seen:
 
 def re_read(settings: Settings, writer: Writer) -> None:
     consumer = KafkaConsumer(
-        bootstrap_servers=settings.bootstrap.split(","),
+        **settings.access.kafka_python(),
         client_id=settings.name,
         auto_offset_reset="none",
         enable_auto_commit=False,
@@ -130,7 +130,7 @@ def re_read(settings: Settings, writer: Writer) -> None:
         retry_backoff_ms=RETRY_MS,
     )
     admin = KafkaAdminClient(
-        bootstrap_servers=settings.bootstrap.split(","),
+        **settings.access.kafka_python(),
         client_id=settings.name,
         request_timeout_ms=ASK_TIMEOUT_MS,
         reconnect_backoff_ms=RETRY_MS,

@@ -53,7 +53,7 @@ def join(settings: Settings, writer: Writer) -> None:
     ours, reach = Membership(settings, writer), Reach()
     listener = _Listener(ours)
     consumer = listener.consumer = KafkaConsumer(
-        bootstrap_servers=settings.bootstrap.split(","),
+        **settings.access.kafka_python(),
         client_id=settings.name,
         group_id=GROUP,
         group_instance_id=ours.instance,

@@ -113,7 +113,7 @@ def _write(spark: Any, settings: Settings, writer: Writer, numbers: Numbers, rng
         sends.append((op, _row(place, record)))
     frame = spark.createDataFrame([row for _, row in sends], ROWS).coalesce(1)
     options = {
-        "kafka.bootstrap.servers": settings.bootstrap,
+        **settings.access.spark(),
         "delivery": "at-least-once",
         "kafka.acks": str(settings.acks),
         "kafka.compression.type": rng.choice(CODECS),
@@ -216,7 +216,7 @@ def _rows_of(frame: Any) -> Any:
 
 def _start(spark: Any, settings: Settings, stream: Stream, checkpoint: Path) -> Any:
     options = {
-        "kafka.bootstrap.servers": settings.bootstrap,
+        **settings.access.spark(),
         "subscribe": ",".join(settings.topics),
         "startingOffsets": "earliest",
         "failOnDataLoss": "false",  # records are deleted on purpose

@@ -9,11 +9,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from chaos.access import Access
 from chaos.clients.disturbances import TWIN, Disturbances
 from chaos.clients.watch import Answers, Watch
 from chaos.machines.processes import MARK, mark_of, send
@@ -122,7 +123,7 @@ class Workload:
 
     def __init__(
         self,
-        bootstrap: str,
+        access: Access,
         topics: Mapping[str, int],
         folder: Path,
         rng: Random,
@@ -138,7 +139,7 @@ class Workload:
         self.crashes = 0
         self.restarts: Counter[str] = Counter()
         """How often each client stood still, and was restarted."""
-        self._folder, self._bootstrap, self._topics = folder, bootstrap, dict(topics)
+        self._folder, self._access, self._topics = folder, access, dict(topics)
         self._rng, self._rate, self._clients = rng, rate, clients
         self._compacted, self._transacted = sorted(compacted), dict(transacted or {})
         self._lives: dict[str, int] = {}
@@ -228,7 +229,7 @@ class Workload:
             "role": plan.role,
             "library": plan.library,
             "name": f"{plan.name}/{life}",
-            "bootstrap": self._bootstrap,
+            "access": asdict(self._access),
             "topics": self._transacted if plan.is_transacted else self._topics,
             "isolation": plan.isolation,
             "compacted": self._compacted,

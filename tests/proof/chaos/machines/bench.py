@@ -23,6 +23,7 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import ZnodeStat
 
+from chaos.access import Access
 from chaos.machines import store
 from chaos.machines.places import Places, PlainPlaces
 from chaos.machines.processes import Kept, is_alive, parent_of, send, sweep
@@ -140,9 +141,9 @@ class Bench:
         return self.folder / "cluster"
 
     @property
-    def bootstrap_servers(self) -> str:
-        """All brokers' addresses; they stay, as each keeps its port."""
-        return self._bootstrap
+    def access(self) -> Access:
+        """How clients connect. All brokers' addresses stay, as each keeps its port."""
+        return Access(self._bootstrap)
 
     @property
     def driver_pid(self) -> int:

@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import ConsumerGroupState
 from tests.waiting import until
 
+from chaos.access import Access
 from chaos.groups import unrest, wait_for_rest
 from sparklog.testing import InProcessCluster
 
@@ -48,7 +49,7 @@ def test_a_group_that_nobody_has_joined_has_not_come_to_rest():
         said = []
 
         def is_dead() -> bool:  # once the group's coordinator has loaded
-            said.append(wait_for_rest(cluster.bootstrap_servers, "nobody", 2, TOPICS, timeout_s=0.0))
+            said.append(wait_for_rest(Access(cluster.bootstrap_servers), "nobody", 2, TOPICS, timeout_s=0.0))
             return said[-1] == "its state is DEAD"
 
         until(is_dead, lambda: said[-1])

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from chaos.access import Access
 from chaos.clients import admin
 from chaos.clients.admin import Administrators
 from histories import Writer
@@ -20,7 +21,7 @@ def administrators(tmp_path):
 
         def make(bootstrap="127.0.0.1:1"):
             return Administrators(
-                bootstrap,
+                Access(bootstrap),
                 writer,
                 random.Random(1),
                 brokers=[1, 2, 3],

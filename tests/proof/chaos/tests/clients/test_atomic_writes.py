@@ -8,6 +8,7 @@ from itertools import count
 
 import pytest
 
+from chaos.access import Access
 from chaos.clients import atomic_writes as module
 from chaos.clients.atomic_writes import NOT_COMMITTED, Driver, next_version, write
 from chaos.clients.client_parts import Settings
@@ -30,7 +31,7 @@ TOPICS = {"ledger": 2, "copied": 2}
 
 
 def _settings(folder, name="writes-1/0", seed=1, bootstrap=""):
-    return Settings("writes", "sparklog", name, bootstrap, TOPICS, str(folder), seed, rate=10_000.0)
+    return Settings("writes", "sparklog", name, Access(bootstrap), TOPICS, str(folder), seed, rate=10_000.0)
 
 
 class _Member:

@@ -9,6 +9,7 @@ import pytest
 from kafka.errors import KafkaConnectionError, NodeNotReadyError, NotLeaderForPartitionError
 from kafka.record import default_records
 
+from chaos.access import Access
 from chaos.clients import kafka_python_client
 from chaos.clients.client_parts import Numbers, Settings, begin_send, value_of, where_earlier_lives_stopped
 from histories import Writer
@@ -16,7 +17,9 @@ from sparklog.testing import InProcessCluster
 
 
 def _sent(tmp_path, compacted, count=200):
-    settings = Settings("producer", "confluent", "p", "", {"t": 1}, str(tmp_path), 1, compacted=compacted)
+    settings = Settings(
+        "producer", "confluent", "p", Access(""), {"t": 1}, str(tmp_path), 1, compacted=compacted
+    )
     path, numbers, rng = tmp_path / "history.jsonl", Numbers("p#0"), Random(1)
     with Writer(path) as writer:
         records = [begin_send(settings, writer, numbers, "t", 0, rng)[1] for _ in range(count)]
@@ -69,7 +72,14 @@ def test_a_producer_whose_library_gave_up_for_good_is_replaced_by_another(tmp_pa
     with InProcessCluster(brokers=1) as cluster, Writer(path) as writer:
         cluster.create_topic("t", partitions=1, replication_factor=1)
         settings = Settings(
-            "producer", "kafka-python", "p", cluster.bootstrap_servers, {"t": 1}, "", 1, idempotent=True
+            "producer",
+            "kafka-python",
+            "p",
+            Access(cluster.bootstrap_servers),
+            {"t": 1},
+            "",
+            1,
+            idempotent=True,
         )
         thread = threading.Thread(target=kafka_python_client.produce, args=(settings, writer))
         thread.start()

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import KafkaError
 
+from chaos.access import Access
 from chaos.clients.client_parts import Settings
 from chaos.clients.confluent_client import ends_the_client
 from chaos.clients.kafka_python_member import EveryMember
@@ -22,7 +23,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def ours(path):
-    settings = Settings("static-member", "confluent", "m/1", "", {"t": 1}, "", 1)
+    settings = Settings("static-member", "confluent", "m/1", Access(""), {"t": 1}, "", 1)
     with Writer(path) as writer:
         yield Membership(settings, writer)
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from chaos.access import Access
 from chaos.clients.client_parts import Positions, Settings
 from chaos.clients.finale import dump_replicas, read_everything
 from chaos.clients.spark_client import Stream
@@ -35,7 +36,7 @@ def life(tmp_path):
     with Writer(path) as writer:
 
         def begin():
-            settings = Settings("tail", "spark", "s/0", "", {"t": 2}, "", 1)
+            settings = Settings("tail", "spark", "s/0", Access(""), {"t": 2}, "", 1)
             positions = Positions(settings, writer)
             for place in settings.partitions():
                 positions.seek(*place, where(path).get(place, 0))
@@ -139,9 +140,8 @@ def test_what_spark_writes_and_reads_while_brokers_are_killed_is_neither_lost_no
     with InProcessCluster(tmp_path / "cluster", settings={"min.insync.replicas": "2"}) as cluster:
         cluster.create_topic("plain", partitions=2)
         cluster.create_topic("keyed", partitions=1, configs=KEYED)
-        workload = Workload(
-            cluster.bootstrap_servers, TOPICS, tmp_path, Random(1), 200.0, SPARK_CLIENTS, ["keyed"]
-        )
+        access = Access(cluster.bootstrap_servers)
+        workload = Workload(access, TOPICS, tmp_path, Random(1), 200.0, SPARK_CLIENTS, ["keyed"])
         writes, reads = (plan.name for plan in SPARK_CLIENTS)
         with Writer(tmp_path / "harness.jsonl") as writer:
             writer.event("harness", "topic", topic="keyed", what="created", cleanup="compact")
@@ -161,7 +161,7 @@ def test_what_spark_writes_and_reads_while_brokers_are_killed_is_neither_lost_no
             writer.event("harness", "heal")
             assert workload.wait_for_all(PATIENCE_S) == []
             assert workload.stop(60.0, 5.0) == []
-            assert read_everything(cluster.bootstrap_servers, TOPICS, writer) > 0
+            assert read_everything(access, TOPICS, writer) > 0
             cluster.stop()
             log_dirs = {broker: cluster.root / f"broker-{broker}" / "0" for broker in (1, 2, 3)}
             replicas = {(topic, n): (1, 2, 3) for topic, count in TOPICS.items() for n in range(count)}

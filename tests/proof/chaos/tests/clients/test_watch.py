@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from chaos.access import Access
 from chaos.clients import workload as module
 from chaos.clients.watch import STUCK_S, Answers, Watch
 from chaos.clients.workload import CLIENTS, ClientPlan, Workload
@@ -82,7 +83,7 @@ def test_a_stuck_client_tells_where_it_is_and_another_takes_its_place(tmp_path, 
     monkeypatch.setattr(module, "Watch", lambda: Watch(clock))
     clock = _Clock()
     plan = ClientPlan("member-1", "member", "kafka-python", 1.0)
-    workload = Workload("", {"t": 1}, tmp_path, Random(1), 1.0, [plan])
+    workload = Workload(Access(""), {"t": 1}, tmp_path, Random(1), 1.0, [plan])
     workload.start()
     try:
         _await(tmp_path / "histories" / "member-1-0")

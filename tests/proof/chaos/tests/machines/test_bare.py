@@ -35,7 +35,7 @@ def test_a_broker_moves_between_two_ports_that_its_clients_know(tmp_path, monkey
     monkeypatch.setattr(bench, "_start_broker", lambda broker_id: kept)
     monkeypatch.setattr(bench, "_await", lambda is_so, what: None)
     bench._start()
-    known = bench.bootstrap_servers.split(",")
+    known = bench.access.bootstrap.split(",")
     assert len(known) == len(set(known)) == 2 * len(bench.brokers())
     for _ in range(3):
         before = bench.brokers()

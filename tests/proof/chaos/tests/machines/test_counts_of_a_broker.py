@@ -41,15 +41,13 @@ def test_the_shim_counts_every_call_that_the_tracer_sees_of_a_real_broker(tmp_pa
     settings = {**BUSY_FILES, "min.insync.replicas": "1", "default.replication.factor": "1"}
     options = BenchOptions(tmp_path, brokers=1, spark="none", candidates=1, settings=settings)
     with BareBench(options, places) as bench:
-        admin = AdminClient({"bootstrap.servers": bench.bootstrap_servers, "log_level": 0})
+        admin = AdminClient({**bench.access.confluent(), "log_level": 0})
         compacted = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
         admin.create_topics([NewTopic("keyed", 1, 1, config=compacted)])["keyed"].result(30)
         for number in range(ROUNDS):
             name = f"gone-{number}"
             admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
-            producer = Producer(
-                {"bootstrap.servers": bench.bootstrap_servers, "enable.idempotence": True, "log_level": 0}
-            )
+            producer = Producer({**bench.access.confluent(), "enable.idempotence": True, "log_level": 0})
             for at in range(60):
                 producer.produce("keyed", bytes(400), f"key-{at % 5}", partition=0)
                 producer.produce(name, bytes(400), partition=0)
