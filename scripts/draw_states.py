@@ -1,4 +1,4 @@
-"""Write the diagrams of states in ``docs``, from the tables of transitions of the code.
+"""Write the diagrams and tables of states in ``docs``, from the tables of transitions of the code.
 
 Run it, in the development environment, after such a table was changed:
 
@@ -20,6 +20,8 @@ from typing import Any, Final
 from sparklog.core.group import states as group_states
 from sparklog.core.transaction_coordinator import states as transaction_states
 from sparklog.core.transition_table import Transition
+from sparklog_runtime.supervision import slot_states
+from sparklog_runtime.supervision.slot_states import Row, SlotState
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
 _BLOCK: Final = re.compile(r"(<!-- drawn: (?P<name>states of [^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -31,9 +33,21 @@ def diagram(rows: Iterable[Transition[Any]], name: Callable[[Any], str]) -> str:
     return "\n".join(["```mermaid", "stateDiagram-v2", *arrows, "```"])
 
 
+def table(rows: Iterable[Row]) -> str:
+    """What a slot's supervisor does in each state."""
+    lines = ["| state | fact | then | the supervisor |", "|---|---|---|---|"]
+    for row in rows:
+        before = ", ".join(state.value for state in SlotState if state in row.before)
+        if len(row.before) == len(SlotState) - 1:
+            before = f"all but {row.after}"
+        lines.append(f"| {before} | {row.fact} | {row.after or 'the same'} | {row.do.value} |")
+    return "\n".join(lines)
+
+
 DIAGRAMS: Final = {
     "states of a group": diagram(group_states.TRANSITIONS, str),
     "states of a transactional id": diagram(transaction_states.TRANSITIONS, lambda state: state.label),
+    "states of a slot": table(slot_states.ROWS),
 }
 
 

@@ -44,17 +44,17 @@ class Cuts:
             return
         with self._changed:
             process = slot.process
-            if slot.connection is not connection or process is None or not process.is_registered:
+            if slot.connection is not connection or process is None or not slot.machine.was_cut():
                 return
-            slot.is_cut = slot.said_bye = True
-            slot.leaves = "the driver does not reach its host, and ZooKeeper has ended its registration"
         self._notice(
             f"broker {process.broker_id} (process {process.pid}) cannot be reached ({error.strerror}): "
             "none is launched in its place before ZooKeeper has ended its registration"
         )
         while self._may_be_registered(process):
             with self._changed:
-                if self._changed.wait_for(lambda: self.is_over or not slot.is_cut, LOOK_INTERVAL_S):
+                if self._changed.wait_for(
+                    lambda: self.is_over or slot.connection is not connection, LOOK_INTERVAL_S
+                ):
                     return
 
     def _may_be_registered(self, process: BrokerProcess) -> bool:

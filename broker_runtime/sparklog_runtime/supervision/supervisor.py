@@ -17,7 +17,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -40,8 +40,9 @@ from sparklog_runtime.supervision.control_listener import ControlListener
 from sparklog_runtime.supervision.executor_waits import WaitingBroker
 from sparklog_runtime.supervision.id_assignment import IdAssignment
 from sparklog_runtime.supervision.network_cuts import Cuts, IsRegistered
-from sparklog_runtime.supervision.slots import BrokerProcess, Slot, name_of
-from sparklog_runtime.supervision.start_history import StartHistory
+from sparklog_runtime.supervision.slot_machine import Failure
+from sparklog_runtime.supervision.slot_states import Do
+from sparklog_runtime.supervision.slots import BrokerProcess, Order, Slot, name_of
 from sparklog_runtime.supervision.wished_brokers import WishedBrokers
 
 if TYPE_CHECKING:
@@ -138,6 +139,7 @@ class Supervisor:
                 return
             self._slots = {plan.slot: Slot(plan) for plan in plans}
             slots = list(self._slots.values())
+            self._follow_wishes()
         for slot in slots:
             runner = self._thread(
                 target=self._run_slot,
@@ -153,14 +155,9 @@ class Supervisor:
         with self._changed:
             if not self._wishes.note(wished):
                 return
-            unwished = [slot for slot in self._slots.values() if not self._may_run(slot)]
-            connections = [slot.connection for slot in unwished if slot.connection is not None]
-            waiting = [(slot, slot.job) for slot in unwished if slot.job_runs and slot.connection is None]
+            orders = self._follow_wishes()
             self._changed.notify_all()
-        for connection in connections:
-            _try_send(connection, {"type": "stop"})
-        for slot, job in waiting:
-            self._cancel(slot, job)
+        self._carry_out(orders)
         self._callbacks.on_change()
 
     def to_serve(self) -> list[int]:
@@ -184,28 +181,33 @@ class Supervisor:
         """Brokers that were launched again, and whose job has no process yet."""
         now = time.monotonic()
         with self._changed:
-            running = [one for one in self._slots.values() if one.job_runs and self._may_run(one)]
-            found = [(one.process, one.without_process_since) for one in running if not one.is_connected]
+            running = [one for one in self._slots.values() if one.machine.job_runs and self._may_run(one)]
+            found = [
+                (one.process, one.machine.without_process_since) for one in running if not one.is_connected
+            ]
         return [WaitingBroker(one.broker_id, since, now - since) for one, since in found if one is not None]
 
     def jobs(self) -> list[SlotJob]:
         """The jobs whose brokers run."""
         with self._changed:
-            return [SlotJob(one.plan.slot, one.job) for one in self._slots.values() if one.is_connected]
+            return [
+                SlotJob(one.plan.slot, one.machine.job) for one in self._slots.values() if one.is_connected
+            ]
 
     def leave_executor(self, job: SlotJob) -> None:
         """The executor of this job is decommissioned: its broker stops in order, and is launched again."""
         with self._changed:
             slot = self._slots[job.slot]
-            connection = slot.leave(job.job, DECOMMISSIONED)
-        if connection is not None and not self._stopping:
+            do = slot.machine.decommissioned(job.job, DECOMMISSIONED)
+            order = slot.order(do)
+        if do is not Do.NOTHING:
             self._callbacks.on_notice(f"{name_of(slot)} stops: {DECOMMISSIONED}")
-            _try_send(connection, {"type": "stop"})
+        self._carry_out([order])
 
     def hosted(self) -> list[HostedBroker]:
         """How each broker is that has had a process here, or stays stopped; by broker id."""
         with self._changed:
-            return self._wishes.hosted(self._slots.values(), is_stopping=self._stopping)
+            return self._wishes.hosted(self._slots.values())
 
     def wait_registered(self, timeout_s: float) -> bool:
         """Wait until all brokers serve; ends early, with False, at a stop or when one cannot."""
@@ -234,6 +236,8 @@ class Supervisor:
         with self._changed:
             self._stopping = self._cuts.is_over = True
             slots = list(self._slots.values())
+            for slot in slots:
+                slot.machine.application_stops()
             self._changed.notify_all()
         for connection in self.connections():
             _try_send(connection, {"type": "stop"})
@@ -244,7 +248,7 @@ class Supervisor:
                 logger.warning(
                     "slot %d did not stop within %.0f s; its job is cancelled", slot.plan.slot, timeout_s
                 )
-                self._cancel(slot, slot.job)
+                self._cancel(slot, slot.machine.job)
             self._wait_ended(slots, time.monotonic() + JOB_END_WAIT_S)
         self._listener.close()
         return all_ended
@@ -258,7 +262,7 @@ class Supervisor:
         return self._wishes.may_run(slot, self._slots.values())
 
     def _failure(self) -> SparklogError | None:
-        return next((found for one in self._slots.values() if (found := one.lasting_failure)), None)
+        return next((found for one in self._slots.values() if (found := one.machine.lasting_failure)), None)
 
     def _wait_ended(self, slots: Sequence[Slot], deadline: float) -> bool:
         with self._changed:
@@ -272,7 +276,7 @@ class Supervisor:
             if time.monotonic() >= deadline:
                 return False
             with self._changed:
-                waiting = [(slot, slot.job) for slot in slots if slot.process is None]
+                waiting = [(slot, slot.machine.job) for slot in slots if slot.process is None]
             for slot, job in waiting:
                 self._cancel(slot, job)
         return True
@@ -288,36 +292,34 @@ class Supervisor:
                 self._changed.notify_all()
 
     def _await_wish(self, slot: Slot) -> bool:
-        """Wait until its broker is to serve; False at a stop. A start that was asked for begins anew."""
+        """Wait until its broker is to serve, and launch; False at a stop."""
         with self._changed:
-            self._changed.wait_for(lambda: self._stopping or (self._may_run(slot) and not slot.is_cut))
-            starts = self._wishes.starts_of(slot)
-            if starts != slot.obeyed_starts:
-                slot.obeyed_starts, slot.starts = starts, StartHistory()
-                slot.failure = slot.shown_reason = ""
-            return not self._stopping
+            self._changed.wait_for(lambda: self._stopping or slot.machine.may_launch)
+            if self._stopping:
+                return False
+            slot.machine.launches(self._wishes.starts_of(slot), time.monotonic())
+            return True
 
     def _run_job(self, slot: Slot, launcher: JobLauncher) -> None:
-        with self._changed:
-            slot.begin_job(time.monotonic())
-        error, is_fatal, is_unsafe = "", False, False
+        machine, error = slot.machine, None
         try:
-            if slot.job > 1:
+            if machine.job > 1:
                 slot.plan = self._renewed(slot.plan)
             launcher.run(slot.plan)
         except Exception as caught:  # noqa: BLE001 (Spark reports the death of a broker as its own errors)
-            error, is_fatal = _first_line(caught), isinstance(caught, ConfigError)
-            is_unsafe = isinstance(caught, UnsafeStartError)
+            error = Failure(
+                reason=_first_line(caught),
+                is_fatal=isinstance(caught, ConfigError),
+                is_unsafe=isinstance(caught, UnsafeStartError),
+            )
         with self._changed:
             self._changed.wait_for(lambda: self._stopping or slot.has_said_why, LAST_WORDS_WAIT_S)
-            served_s, reason = slot.end_job(error, time.monotonic(), is_fatal=is_fatal, is_unsafe=is_unsafe)
-            is_wished = self._may_run(slot)
-            crash_loop = None
-            if is_wished:
-                crash_loop = slot.starts.ended(served_s, reason, counts=not slot.zookeeper_is_away)
+            crash_loop = machine.job_ended(error, time.monotonic())
+            is_wished = machine.is_wished
             self._changed.notify_all()
         if not self._stopping and is_wished:
-            logger.warning("the job of slot %d ended: %s", slot.plan.slot, error or "the broker stopped")
+            how = "the broker stopped" if error is None else error.reason
+            logger.warning("the job of slot %d ended: %s", slot.plan.slot, how)
             if crash_loop is not None:
                 self._callbacks.on_notice(f"{name_of(slot)}: {crash_loop}")
 
@@ -327,18 +329,29 @@ class Supervisor:
             self._changed.wait_for(
                 lambda: (
                     self._stopping
-                    or not self._may_run(slot)
-                    or self._wishes.starts_of(slot) != slot.obeyed_starts
+                    or not slot.machine.is_wished
+                    or self._wishes.starts_of(slot) != slot.machine.obeyed_starts
                 ),
-                slot.starts.pause_s(),
+                slot.machine.starts.pause_s(),
             )
 
     def _cancel(self, slot: Slot, job: int) -> None:
         with self._changed:
-            if slot.job != job or not slot.job_runs or self._launcher is None:
+            if slot.machine.job != job or not slot.machine.job_runs or self._launcher is None:
                 return
             launcher = self._launcher
         launcher.cancel(slot.plan.slot)
+
+    def _follow_wishes(self) -> list[Order]:
+        """Each slot follows what is wished of its broker now; what is to be done then, without the lock."""
+        return [slot.order(slot.machine.wished(self._may_run(slot))) for slot in self._slots.values()]
+
+    def _carry_out(self, orders: Sequence[Order]) -> None:
+        for order in orders:
+            if order.do is Do.ASK_TO_STOP and order.connection is not None:
+                _try_send(order.connection, {"type": "stop"})
+            elif order.do is Do.CANCEL_JOB:
+                self._cancel(order.slot, order.job)
 
     # ------------------------------------------------------------------ connections
 
@@ -370,11 +383,9 @@ class Supervisor:
             connection.send({"type": "stop"})
             return None
         pid = require_int(hello, "pid")
-        self._take_over(slot, connection, broker_id, pid)
+        orders = self._take_over(slot, connection, broker_id, pid)
         connection.send({"type": "welcome", "broker_id": broker_id, "ports": dict(self._ports_of(broker_id))})
-        if self._stopping or pid == slot.buried_pid or not self._wishes.serves(broker_id):
-            # A live process that was reported dead has lost its registration: it must start again.
-            _try_send(connection, {"type": "stop"})
+        self._carry_out(orders)
         logger.info("broker %d is process %d", broker_id, pid)
         self._callbacks.on_change()
         return slot
@@ -399,11 +410,13 @@ class Supervisor:
                 self._changed.wait(0.2)
         return None
 
-    def _take_over(self, slot: Slot, connection: ControlConnection, broker_id: int, pid: int) -> None:
+    def _take_over(self, slot: Slot, connection: ControlConnection, broker_id: int, pid: int) -> list[Order]:
         with self._changed:
             port = next(iter(self._ports_of(broker_id).values()))
-            slot.take_over(connection, BrokerId(broker_id), pid, port)
+            do = slot.take_over(connection, BrokerId(broker_id), pid, port)
+            orders = [slot.order(do), *self._follow_wishes()]
             self._changed.notify_all()
+            return orders
 
     def _on_message(self, slot: Slot, connection: ControlConnection, message: Message) -> None:
         match message["type"]:
@@ -411,15 +424,16 @@ class Supervisor:
                 self._on_registered(slot, connection, message)
             case "recovering":
                 text = require_str(message, "text")
-                slot.is_recovering = True
+                with self._changed:
+                    slot.machine.recovers()
                 if slot.process is not None:
                     self._callbacks.on_notice(f"broker {slot.process.broker_id}: {text}")
             case "failed":
                 self._on_failed(slot, message)
             case "bye":
                 with self._changed:
-                    slot.said_bye = message.get("clean") is True
-                    slot.farewell = str(message.get("reason", ""))[:500]
+                    is_clean = message.get("clean") is True
+                    slot.machine.bade_farewell(str(message.get("reason", ""))[:500], clean=is_clean)
             case unknown:
                 raise ControlError(f"a broker does not say {unknown!r}")
 
@@ -452,30 +466,20 @@ class Supervisor:
         with self._changed:
             if slot.connection is not connection:
                 return  # it has connected again meanwhile
-            slot.connection, slot.is_cut = None, False
-            slot.without_process_since = time.monotonic()
+            machine, process, job = slot.machine, slot.process, slot.machine.job
             self._ids.release(slot.plan.slot)
+            had_served, do, watch = slot.lose_connection()
+            farewell = machine.leaves or machine.farewell
             self._changed.notify_all()
-            process, job, said_bye = slot.process, slot.job, slot.said_bye
-            if process is not None:
-                slot.process = replace(process, is_registered=False)
-            was_serving = process is not None and process.is_registered
-            is_death = was_serving and not said_bye
-            if process is not None and is_death:
-                slot.buried_pid = process.pid
-            if was_serving:
-                slot.died_at = time.monotonic()
-            farewell, watch, slot.watch = slot.farewell, slot.watch, None
-        if process is not None and is_death:
+        if process is not None and do is Do.REPORT_DEATH:
             logger.warning("broker %d, process %d, has died", process.broker_id, process.pid)
             cause = cause_of_end(None if watch is None else watch.status(CAUSE_WAIT_MS))
             self._callbacks.broker_died(process.broker_id, process.epoch, cause)
-        farewell = slot.leaves or farewell
         how = f"stopped ({farewell})" if farewell else end_in_words(watch.status() if watch else None)
         with self._changed:
-            slot.farewell = farewell or f"it {how}"
-            is_wished = self._may_run(slot)
-        if process is not None and was_serving and not self._stopping:
+            machine.farewell = farewell or f"it {how}"
+            is_wished = machine.is_wished
+        if process is not None and had_served and not self._stopping:
             what = f"{how}; it is launched again" if is_wished else "stopped, as it was asked to"
             self._callbacks.on_notice(f"broker {process.broker_id} (process {process.pid}) {what}")
         if not is_wished:
@@ -484,7 +488,7 @@ class Supervisor:
             watch.close()
         with self._changed:
             over = self._changed.wait_for(
-                lambda: slot.job != job or not slot.job_runs or slot.connection is not None, JOB_END_WAIT_S
+                lambda: machine.job != job or not machine.job_runs or slot.is_connected, JOB_END_WAIT_S
             )
         if not over:
             logger.warning("the job of slot %d outlives its process; it is cancelled", slot.plan.slot)

@@ -62,12 +62,10 @@ class WishedBrokers:
         broker_id = self.id_of(slot)
         return 0 if broker_id is None else self.of(broker_id).starts
 
-    def hosted(self, slots: Collection[Slot], *, is_stopping: bool) -> list[HostedBroker]:
+    def hosted(self, slots: Collection[Slot]) -> list[HostedBroker]:
         """How each broker is that has had a process, or stays stopped; by broker id."""
         found = {
-            slot.process.broker_id: hosted_of(
-                slot, self.of(slot.process.broker_id).wish, is_stopping=is_stopping
-            )
+            slot.process.broker_id: hosted_of(slot, self.of(slot.process.broker_id).wish)
             for slot in slots
             if slot.process is not None
         }

@@ -320,7 +320,7 @@ def test_the_reason_of_an_end_counts_also_if_it_is_read_after_the_job_has_ended(
     def read_late(slot, connection, message):
         if message["type"] == "bye":
             with made.supervisor._changed:
-                made.supervisor._changed.wait_for(lambda: not slot.job_runs, 0.3)
+                made.supervisor._changed.wait_for(lambda: not slot.machine.job_runs, 0.3)
         read(slot, connection, message)
 
     monkeypatch.setattr(made.supervisor, "_on_message", read_late)
