@@ -25,6 +25,7 @@ from pathlib import Path
 from chaos.bugs import BUGS
 from chaos.clients.workload import KINDS
 from chaos.machines.walls import WalledPlaces
+from chaos.nemesis import LOGINS
 from chaos.part import run_part
 from chaos.planned import minutes_of, nemeses, part_options, windows_of
 from chaos.report import (
@@ -86,6 +87,11 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         default=list(KINDS),
         help="plain producers and consumers, a consumer group, transactions, atomic writes (default: all)",
     )
+    add(
+        "--secured",
+        action="store_true",
+        help="every cluster with TLS, logins and access rules, which change among the faults (default: some)",
+    )
     add("--keep", action="store_true", help="keep the folders of clean parts, too")
     add("-c", dest="settings", nargs="+", default=[], metavar="KEY=VALUE", help="broker settings")
     add(
@@ -107,10 +113,16 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     if args.mutant is not None and args.only is None:
         args.only = list(BUGS[args.mutant].faults)
         args.settings = [*(f"{k}={v}" for k, v in BUGS[args.mutant].settings.items()), *args.settings]
-    known = {nemesis.kind for nemesis in nemeses(WalledPlaces())}
+    if args.mutant is not None and args.secured:
+        parser.error(f"--mutant {args.mutant} is caught on open clusters: leave --secured out")
+    every = nemeses(WalledPlaces())
+    known = {nemesis.kind for nemesis in every}
     unknown = [kind for kind in [*(args.only or []), *args.without] if kind not in known]
     if unknown:
         parser.error(f"there is no fault {', '.join(unknown)}; --list tells which there are")
+    of_logins = {nemesis.kind for nemesis in every if LOGINS in nemesis.needs}
+    if not args.secured and (wanted := sorted(of_logins.intersection(args.only or ()))):
+        parser.error(f"{', '.join(wanted)}: an open cluster has no logins: add --secured")
     return args
 
 
@@ -208,7 +220,8 @@ def _next_part(
         print(line, file=story, flush=True)
 
     options = part_options(args, folder, parts)
-    say(f"seed {options.seed}, {options.seconds / 60:.1f} minutes {CLUSTERS[options.spark]}, in {folder}")
+    cluster = f"{CLUSTERS[options.spark]}{', secured' if options.is_secured else ''}"
+    say(f"seed {options.seed}, {options.seconds / 60:.1f} minutes {cluster}, in {folder}")
     with story:
         part = run_part(options, say, stop)
         say(f"{part.verdict}: {len(part.windows)} windows, sends: {told_sends(part.sends, part.not_judged)}")
@@ -264,6 +277,7 @@ def _facts(total: dict[str, object]) -> list[str]:
         f"{total['verdict']}: {total['minutes']} minutes in {total['parts']} parts, "
         f"{total['windows']} windows, seeds {total['seeds']}, commit {total['commit']}",
         f"windows: {counts('clusters')}",
+        f"secured parts: {total['secured_parts']}, with {total['denied']:,} sends denied",
         f"sends: {told_sends(sends, unjudged)}; {total['records']:,} records in final reads, "
         f"{total['polled']:,} polled, {total['dumps']} replicas compared; "
         f"{total['client_crashes']} clients crashed",

@@ -44,6 +44,9 @@ CRASH_POINTS = "crash points"
 """Each broker's calls to the disk are counted, and can be its last."""
 
 
+LOGINS = "logins"
+"""Clients log in, and rules say what each may do."""
+
 STORE = "remote store"
 """Some topics have their history in a remote store, a process of its own."""
 
@@ -122,6 +125,10 @@ class Cluster(Protocol):
 
     def free_store(self) -> None: ...
 
+    @property
+    def security(self) -> "Security":
+        """What an administrator can change of it; needs LOGINS."""
+
     def leaders(self) -> Mapping[tuple[str, int], int]:
         """Who leads each partition of the topics that clients use; one without a leader is left out."""
 
@@ -139,6 +146,30 @@ class Cluster(Protocol):
         """Wait until another process than ``old_pid`` serves the broker."""
 
 
+class Security(Protocol):
+    """Changes that an administrator makes while clients are at work. What should follow and does not is noted
+    by itself, as a finding.
+    """
+
+    def renew(self) -> str:
+        """Give brokers and administrator other certificates; what of."""
+
+    def check_renewed(self, cluster: Cluster) -> None:
+        """Every broker that is there must show the new one."""
+
+    def begin_rotation(self, team: str) -> str:
+        """Give the team another password beside the old one, and have its clients log in by that."""
+
+    def end_rotation(self) -> None:
+        """Delete the old one: nobody may log in by it any more."""
+
+    def call_in_loan(self, cluster: Cluster) -> str:
+        """Take the guest's rule away: every broker must know it soon."""
+
+    def lend(self, cluster: Cluster) -> None:
+        """Give it back, if it is taken: every broker must know it soon."""
+
+
 class Nemesis(ABC):
     """One kind of fault. An instance strikes one at a time: ``begin``, then ``end``, then perhaps again."""
 
@@ -147,6 +178,9 @@ class Nemesis(ABC):
 
     needs: ClassVar[frozenset[str]] = frozenset()
     """Features without which the run counts it as not run."""
+
+    is_alone: ClassVar[bool] = False
+    """Whether no other may strike while it lasts, since the answer that it waits for would be unknown."""
 
     weight: ClassVar[int] = 1
     """How often it is drawn, compared with the others."""

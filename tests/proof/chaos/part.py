@@ -21,7 +21,9 @@ from kazoo.handlers.threading import KazooTimeoutError
 from chaos.clients.admin import EVERY_S, MISTAKES, Administrators
 from chaos.clients.finale import FinalReadFailed, dump_replicas, read_everything
 from chaos.clients.member_parts import GROUP, POLL_INTERVAL_MS
+from chaos.clients.transaction_parts import PIPELINE
 from chaos.clients.workload import CLIENTS, ClientPlan, Workload
+from chaos.denials import Denial, breaches, refusals
 from chaos.groups import wait_for_rest
 from chaos.machines.bare import BareBench
 from chaos.machines.bench import Bench, BenchOptions, Replicas
@@ -30,7 +32,8 @@ from chaos.machines.store import URL
 from chaos.nemesis import Nemesis
 from chaos.report import PAIRED, Ack, Part, Window, measure, not_judged, violated_rules
 from chaos.schedule import PAIRS, Turn, in_order, turns
-from histories import HistoryError, Writer, read_history
+from chaos.teams import BLUE, rights_of
+from histories import History, HistoryError, Writer, read_history
 
 WARM_UP_S = 5.0
 WHOLE_TIMEOUT_S = 300.0
@@ -53,6 +56,9 @@ is compacted.
 
 TRANSACTED = {"ledger": 2, "copied": 2}
 """Topics with transactions. Pipelines copy ``ledger`` into ``copied``."""
+
+RIGHTS = rights_of(list(TOPICS), list(TRANSACTED), GROUP, PIPELINE)
+"""What the teams of a secured cluster may do."""
 
 MEASURED = ("plain", "rolled")
 """Topics that a single fault leaves with enough replicas for acks=all."""
@@ -125,6 +131,8 @@ class PartOptions:
     warm_up_s: float = WARM_UP_S
     has_store: bool = False
     """The history of some topics is in a remote store, and on brokers' disks as little as may be."""
+    is_secured: bool = False
+    """Clients log in, and rules say what each may do; ``clients`` has those who try what is not theirs."""
     mutant: str | None = None
     """A bug that all brokers have (``bugs.py``)."""
 
@@ -132,7 +140,7 @@ class PartOptions:
 def run_part(options: PartOptions, say: Callable[[str], None], stop: threading.Event) -> Part:
     """Live through it; the part says what was found."""
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
-    part = Part(options.seed, 0.0, spark=options.spark)
+    part = Part(options.seed, 0.0, spark=options.spark, is_secured=options.is_secured)
     histories = options.folder / "histories"
     histories.mkdir(parents=True, exist_ok=True)
     settings = {
@@ -147,17 +155,31 @@ def run_part(options: PartOptions, say: Callable[[str], None], stop: threading.E
         settings=settings,
         has_store=options.has_store,
         mutant=options.mutant,
+        rights=RIGHTS if options.is_secured else None,
     )
     make = BareBench if options.spark == "none" else Bench
     with make(bench_options, options.places, say) as bench, Writer(histories / "harness.jsonl") as writer:
         say(f"the cluster is up: {bench.access.bootstrap}")
         with Writer(histories / "administrators.jsonl") as admin_writer:
             _Life(options, part, bench, writer, admin_writer, say, stop).live()
+        denials = _denials(options, bench, part)
         if part.verdict != "VIOLATED":
             _dump(part, bench, writer, has_store=options.has_store)
-    _judge(part, histories, say)
+    _judge(part, histories, say, denials)
     (options.folder / "part.json").write_text(json.dumps(_as_json(part), indent=1))
     return part
+
+
+def _denials(options: PartOptions, bench: Bench, part: Part) -> list[Denial]:
+    """Who was to be denied when; what the changes of the cluster's security have shown goes to the part."""
+    if not options.is_secured:
+        return []
+    part.findings += bench.security.findings
+    trespassers = [plan for plan in options.clients if plan.role == "trespasser"]
+    always = [
+        Denial(plan.name, frozenset(TOPICS if plan.team == BLUE else TRANSACTED), 0) for plan in trespassers
+    ]
+    return [*always, *bench.security.denials]
 
 
 def _dump(part: Part, bench: Bench, writer: Writer, *, has_store: bool) -> None:
@@ -201,7 +223,7 @@ class _Life:
         self._watch_ended = threading.Event()
         self._struck: set[str] = set()
         self._workload = Workload(
-            bench.access,
+            bench.access_of,
             TOPICS,
             options.folder,
             Random(rng.random()),
@@ -319,7 +341,8 @@ class _Life:
             yield turn
         if not options.is_over_then:
             weights = {kind: nemesis.weight for kind, nemesis in usable.items()}
-            yield from turns(options.seed, weights, options.pairs, number)
+            alone = {kind for kind, nemesis in usable.items() if nemesis.is_alone}
+            yield from turns(options.seed, weights, options.pairs, number, alone)
 
     def _strike(self, deadline: float) -> None:
         usable = self._usable()
@@ -419,7 +442,7 @@ def strike(nemesis: Nemesis, bench: Bench, rng: Random, part: Part) -> tuple[str
 # -------------------------------------------------------------------------------------------------- verdict
 
 
-def _judge(part: Part, histories: Path, say: Callable[[str], None]) -> None:
+def _judge(part: Part, histories: Path, say: Callable[[str], None], denials: Sequence[Denial] = ()) -> None:
     """Counts from the history, and what the independent checker says of it."""
     files = sorted(histories.glob("*.jsonl"))
     try:
@@ -429,6 +452,7 @@ def _judge(part: Part, histories: Path, say: Callable[[str], None]) -> None:
         return
     for send in history.sends:
         part.sends[send.outcome] = part.sends.get(send.outcome, 0) + 1
+    _judge_denials(part, history, denials)
     part.polled = sum(len(read.records) for read in history.reads if hasattr(read, "records"))
     acks = [
         Ack(send.topic, send.partition, send.done_ns)
@@ -455,6 +479,17 @@ def _judge(part: Part, histories: Path, say: Callable[[str], None]) -> None:
         part.findings.append(f"the checker:\n{violated_rules(checked.stdout)}")
     elif checked.returncode != 0:
         part.invalid.append(f"the checker gave no verdict: {(checked.stdout + checked.stderr)[-500:]}")
+
+
+def _judge_denials(part: Part, history: History, denials: Sequence[Denial]) -> None:
+    part.findings += breaches(history, denials)
+    part.denied = refusals(history, denials)
+    met = {denial.who: 0 for denial in denials}
+    for denial in denials:
+        met[denial.who] += refusals(history, [denial])
+    unmet = [who for who, count in met.items() if not count]
+    if unmet:
+        part.invalid.append(f"nobody saw that these were denied: {', '.join(unmet)}")
 
 
 def _as_json(part: Part) -> dict[str, object]:

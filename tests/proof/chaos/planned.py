@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from chaos.clients.workload import CLIENTS, SPARK_CLIENTS, ClientPlan
+from chaos.clients.workload import CLIENTS, SECURED_CLIENTS, SPARK_CLIENTS, ClientPlan
 from chaos.faults.clocks import all_of_clocks
 from chaos.faults.crash_points import all_of_crash_points
 from chaos.faults.disks import all_of_disks
+from chaos.faults.logins import all_of_logins
 from chaos.faults.network import all_of_network
 from chaos.faults.signals import all_signals
 from chaos.faults.stores import all_of_stores
@@ -22,12 +23,15 @@ from chaos.machines import shim, store, walls
 from chaos.machines.places import PlainPlaces
 from chaos.machines.shim import Controlled
 from chaos.machines.walls import WalledPlaces
-from chaos.nemesis import CRASH_POINTS, INJECTION, SPARES, Nemesis
+from chaos.nemesis import CRASH_POINTS, INJECTION, LOGINS, SPARES, Nemesis
 from chaos.part import PartOptions
 from chaos.report import Part
 
 BUSY_PARTS: Final = (1, 2)
 """Of every four parts with crash points these have files that come and go."""
+
+SECURED_PARTS: Final = (3,)
+"""Of every four parts these are of secured clusters; all are with ``--secured``, none with a mutant."""
 
 SPARES_SHARE: Final = 1 / 12
 """Of a run upon executors so much is its first part, outside of Spark: five minutes of an hour."""
@@ -46,16 +50,23 @@ def nemeses(walled: WalledPlaces, controlled: Controlled | None = None) -> list[
         *all_of_clocks(walled),
         *all_of_crash_points(controlled),
         *all_of_stores(),
+        *all_of_logins(),
     ]
 
 
 def chosen(
-    args: argparse.Namespace, walled: WalledPlaces, controlled: Controlled | None = None
+    args: argparse.Namespace,
+    walled: WalledPlaces,
+    controlled: Controlled | None = None,
+    *,
+    is_secured: bool = False,
 ) -> list[Nemesis]:
+    """Those that were asked for; an open cluster has no logins that could change."""
     return [
         nemesis
         for nemesis in nemeses(walled, controlled)
         if (args.only is None or nemesis.kind in args.only) and nemesis.kind not in args.without
+        if is_secured or LOGINS not in nemesis.needs
     ]
 
 
@@ -83,7 +94,7 @@ def part_options(args: argparse.Namespace, folder: Path, parts: Sequence[Part]) 
 
 
 def _upon_what_was_asked_for(args: argparse.Namespace, folder: Path, number: int) -> PartOptions:
-    walled = WalledPlaces()
+    walled, is_secured = WalledPlaces(), _is_secured(args, number)
     needs = frozenset().union(*(nemesis.needs for nemesis in chosen(args, walled)))
     wants_shim = bool(needs & {CRASH_POINTS, INJECTION})
     plain = PlainPlaces(with_shim=wants_shim and shim.probe() is None)
@@ -92,15 +103,16 @@ def _upon_what_was_asked_for(args: argparse.Namespace, folder: Path, number: int
         folder=folder,
         seed=args.seed + number - 1,
         seconds=60 * args.part_minutes,
-        nemeses=chosen(args, walled, places),
+        nemeses=chosen(args, walled, places, is_secured=is_secured),
         places=places,
-        clients=clients_of(args),
+        clients=clients_of(args, is_secured=is_secured),
         has_busy_files=CRASH_POINTS in needs and number % 4 in BUSY_PARTS,
         spark=args.spark,
         rate=args.rate,
         settings=settings_of_part(number, args.settings),
         pairs=args.pairs,
         has_store=store.probe() is None,
+        is_secured=is_secured,
         mutant=args.mutant,
     )
 
@@ -111,16 +123,23 @@ def _outside_of_spark(options: PartOptions) -> PartOptions:
         options,
         spark="none",
         places=PlainPlaces(),
-        nemeses=[nemesis for nemesis in options.nemeses if nemesis.needs <= {SPARES}],
+        nemeses=[nemesis for nemesis in options.nemeses if nemesis.needs <= {SPARES, LOGINS}],
         clients=[plan for plan in options.clients if plan not in SPARK_CLIENTS],
         has_busy_files=False,
     )
 
 
-def clients_of(args: argparse.Namespace) -> list[ClientPlan]:
-    """Those of the kinds that were asked for, and Spark's where brokers run in its executors."""
+def clients_of(args: argparse.Namespace, *, is_secured: bool = False) -> list[ClientPlan]:
+    """Those of the kinds that were asked for, Spark's where brokers run in its executors, and those whom a
+    secured cluster denies.
+    """
     clients = [plan for plan in CLIENTS if plan.kind in args.clients]
-    return [*clients, *(SPARK_CLIENTS if args.spark == "workers" else ())]
+    spark = SPARK_CLIENTS if args.spark == "workers" else ()
+    return [*clients, *spark, *(SECURED_CLIENTS if is_secured else ())]
+
+
+def _is_secured(args: argparse.Namespace, number: int) -> bool:
+    return args.secured or (args.mutant is None and number % 4 in SECURED_PARTS)
 
 
 def settings_of_part(number: int, given: Sequence[str]) -> dict[str, str]:

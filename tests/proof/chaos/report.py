@@ -79,6 +79,9 @@ class Part:
     """Why it proves nothing even if nothing was found."""
     spark: str = "workers"
     """What the brokers were in, as the command's option says it."""
+    is_secured: bool = False
+    denied: int = 0
+    """Sends of a secured cluster's clients that were denied, as they had to be."""
 
     @property
     def verdict(self) -> str:
@@ -242,6 +245,8 @@ def summed(parts: Sequence[Part]) -> dict[str, Any]:
         "minutes": round(sum(part.seconds for part in parts) / 60, 1),
         "windows": sum(len(part.windows) for part in parts),
         "clusters": windows_by_cluster(parts),
+        "secured_parts": sum(part.is_secured for part in parts),
+        "denied": sum(part.denied for part in parts),
         "sends": counts("sends"),
         "not_judged": counts("not_judged"),
         "records": sum(part.records for part in parts),

@@ -47,9 +47,15 @@ def in_order(seed: int, kinds: Sequence[str], struck: Container[str]) -> Iterato
                 yield Turn(next(numbers), (kind,), rng.getrandbits(64), rng.uniform(*CALM_IN_ORDER_S))
 
 
-def turns(seed: int, weights: Mapping[str, int], pairs: float = PAIRS, after: int = 0) -> Iterator[Turn]:
-    """The run's faults, one after the other, when ``after`` many have been. The same seed and kinds give the
-    same turns.
+def turns(
+    seed: int,
+    weights: Mapping[str, int],
+    pairs: float = PAIRS,
+    after: int = 0,
+    alone: Container[str] = frozenset(),
+) -> Iterator[Turn]:
+    """The run's faults, one after the other, when ``after`` many have been; those that are to be ``alone``
+    are of no pair. The same seed and kinds give the same turns.
     """
     if not weights:
         raise ValueError("no kind of fault is left to run")
@@ -60,8 +66,8 @@ def turns(seed: int, weights: Mapping[str, int], pairs: float = PAIRS, after: in
         rng.shuffle(deck)
         while deck:
             kinds = [deck.pop()]
-            others = sorted(set(deck) - set(kinds))
-            if others and rng.random() < pairs:
+            others = [kind for kind in sorted(set(deck) - set(kinds)) if kind not in alone]
+            if others and kinds[0] not in alone and rng.random() < pairs:
                 second = rng.choice(others)
                 deck.remove(second)
                 kinds.append(second)

@@ -34,6 +34,9 @@ ROLES = {
     ("transactions", "aiokafka"): ("aiokafka_transactions", "produce"),
     ("pipeline", "confluent"): ("confluent_transactions", "run_pipeline"),
     ("writes", "sparklog"): ("atomic_writes", "write"),
+    ("trespasser", "confluent"): ("trespass", "try_by_librdkafka"),
+    ("trespasser", "sparklog"): ("trespass", "try_by_requests"),
+    ("guest", "sparklog"): ("trespass", "try_by_requests"),
     ("reader", "confluent"): ("confluent_client", "re_read"),
     ("reader", "kafka-python"): ("kafka_python_client", "re_read"),
 }

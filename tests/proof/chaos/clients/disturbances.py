@@ -45,14 +45,19 @@ class Disturbances:
         self.count += 1
         what = self._rng.choice((STALL, LEAVE, TWIN if has_twin else STALL))
         if what == LEAVE:
-            process.send_signal(signal.SIGTERM)
-            self._ending.append(_Disturbed(process, self._clock() + END_S))
+            self.leave(process)
             return what
         process.send_signal(signal.SIGSTOP)
         self._stalled.append(_Disturbed(process, self._clock() + self._rng.uniform(*STALL_S)))
         if what == TWIN:
             self._ending.append(_Disturbed(process, self._stalled[-1].until + END_S))
         return what
+
+    def leave(self, process: subprocess.Popen[bytes]) -> None:
+        """Have it end in good order, or at last by force; twice is as good as once."""
+        if all(one.process is not process for one in self._ending):
+            process.send_signal(signal.SIGTERM)
+            self._ending.append(_Disturbed(process, self._clock() + END_S))
 
     def go_on(self, *, is_over: bool = False) -> None:
         """Wake who has stalled for long enough, and kill who should have ended; all if it ``is_over``."""

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
@@ -18,10 +18,13 @@ from chaos.access import Access
 from chaos.clients.disturbances import TWIN, Disturbances
 from chaos.clients.watch import Answers, Watch
 from chaos.machines.processes import MARK, mark_of, send
+from chaos.teams import BLUE, GUEST, LENT, RED
 
 CRASH_EVERY_S = (20.0, 60.0)
 """Between two crashes of clients."""
 _POLL_S = 0.2
+MOVED_AT_ONCE = 4
+"""Clients that leave because another password counts."""
 _CLIENT = Path(__file__).with_name("client.py")
 
 
@@ -38,6 +41,13 @@ class ClientPlan:
     compression: str = "none"
     isolation: str | None = None
     """Of a consumer of topics with transactions: what it reads."""
+    user: str = ""
+    """As whom it logs in, and not as one of the team whose topics it is at; see ``team``."""
+
+    @property
+    def team(self) -> str:
+        """As whom it logs in where that is asked."""
+        return self.user or (BLUE if self.is_transacted else RED)
 
     @property
     def is_member(self) -> bool:
@@ -57,7 +67,12 @@ class ClientPlan:
     @property
     def is_transacted(self) -> bool:
         """Whether its topics are those with transactions."""
-        return self.is_transactional or self.isolation is not None
+        return self.is_transactional or self.isolation is not None or self.is_red_trespasser
+
+    @property
+    def is_red_trespasser(self) -> bool:
+        """Of the red team, at the blue team's topics, which are those with transactions."""
+        return self.role == "trespasser" and self.user == RED
 
     @property
     def is_watched(self) -> bool:
@@ -66,7 +81,9 @@ class ClientPlan:
 
     @property
     def kind(self) -> str:
-        """One of ``KINDS``."""
+        """One of ``KINDS``, or that of clients that a secured cluster has besides."""
+        if self.user:
+            return "secured"
         if self.role == "writes":
             return "writes"
         return "groups" if self.is_member else "transactions" if self.is_transacted else "plain"
@@ -104,9 +121,16 @@ SPARK_CLIENTS = (
     ClientPlan("consumer-4", "tail", "spark", 1.0),
 )
 """Applications of their own, beside the one that runs the brokers."""
+SECURED_CLIENTS = (
+    ClientPlan("trespasser-1", "trespasser", "confluent", 0.01, acks=1, user=RED),
+    ClientPlan("trespasser-2", "trespasser", "sparklog", 0.03, user=BLUE),
+    ClientPlan("trespasser-3", "trespasser", "sparklog", 0.03, user=RED),
+    ClientPlan("guest-1", "guest", "sparklog", 0.05, user=GUEST),
+)
+"""Beside the others on a secured cluster: who always is denied, and who is let in by one rule."""
 
 
-WRITERS = ("producer", "transactions", "writes", "pipeline")
+WRITERS = ("producer", "transactions", "writes", "guest", "trespasser", "pipeline")
 ANSWERED = {
     "producer": "send",
     "member": "commit",
@@ -114,8 +138,17 @@ ANSWERED = {
     "transactions": "finish",
     "pipeline": "finish",
     "writes": "written",
+    "guest": "send",
 }
 """What a client of a role is answered, as its history calls it; others poll."""
+REFUSED = ("trespasser",)
+"""Roles whose sends fail; to them that is an answer."""
+
+
+def _answer_of(plan: ClientPlan) -> str:
+    """What stands in the lines of its history that tell of an answer."""
+    kind = "fail" if plan.role in REFUSED else "ok"
+    return f'"type":"{kind}","f":"{"send" if plan.role in REFUSED else ANSWERED.get(plan.role, "poll")}"'
 
 
 class Workload:
@@ -123,7 +156,7 @@ class Workload:
 
     def __init__(
         self,
-        access: Access,
+        access_of: Callable[[str], Access],
         topics: Mapping[str, int],
         folder: Path,
         rng: Random,
@@ -132,23 +165,24 @@ class Workload:
         compacted: Collection[str] = (),
         transacted: Mapping[str, int] | None = None,
     ) -> None:
-        """Records of ``compacted`` topics have keys; some are tombstones. ``transacted``: the topics with
-        transactions; pipelines copy the first of them into the second.
+        """``access_of``: how clients of a team connect. It is asked at each start of one, and whom it answers
+        otherwise later is moved. Records of ``compacted`` topics have keys; some are tombstones.
+        ``transacted``: the topics with transactions; pipelines copy the first of them into the second.
         """
         self.histories = folder / "histories"
         self.crashes = 0
         self.restarts: Counter[str] = Counter()
         """How often each client stood still, and was restarted."""
-        self._folder, self._access, self._topics = folder, access, dict(topics)
+        self._folder, self._access_of, self._topics = folder, access_of, dict(topics)
         self._rng, self._rate, self._clients = rng, rate, clients
         self._compacted, self._transacted = sorted(compacted), dict(transacted or {})
         self._lives: dict[str, int] = {}
+        self._accesses: dict[str, Access] = {}
+        """How the last life of each client connects."""
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._disturbances = Disturbances(Random(rng.random()))
         self._watch, self._about_to_end = Watch(), set[str]()
-        self._counts = {
-            plan.name: Answers(f'"type":"ok","f":"{ANSWERED.get(plan.role, "poll")}"') for plan in clients
-        }
+        self._counts = {plan.name: Answers(_answer_of(plan)) for plan in clients}
         self._count_lock = threading.Lock()
         self._leave, self._is_calm = threading.Event(), threading.Event()
         self._keeper = threading.Thread(target=self._keep, name="clients", daemon=True)
@@ -196,7 +230,7 @@ class Workload:
         self._disturbances.go_on(is_over=True)
         killed: list[str] = []
         for roles in (
-            ("producer", "transactions", "writes"),
+            ("producer", "transactions", "writes", "guest", "trespasser"),
             ("pipeline",),
         ):  # each reads what the one before wrote
             ending = [plan.name for plan in self._clients if plan.role in roles]
@@ -225,12 +259,13 @@ class Workload:
         life = self._lives.get(plan.name, 0)
         self._lives[plan.name] = life + 1
         self._watch.begin(plan.name)
+        access = self._accesses[plan.name] = self._access_of(plan.team)
         settings = {
             "role": plan.role,
             "library": plan.library,
             "name": f"{plan.name}/{life}",
-            "access": asdict(self._access),
-            "topics": self._transacted if plan.is_transacted else self._topics,
+            "access": asdict(access),
+            "topics": self._topics_of(plan),
             "isolation": plan.isolation,
             "compacted": self._compacted,
             "folder": str(self.histories),
@@ -252,6 +287,11 @@ class Workload:
                 start_new_session=True,
             )
 
+    def _topics_of(self, plan: ClientPlan) -> Mapping[str, int]:
+        if plan.role == "guest":
+            return {LENT: self._topics[LENT]}
+        return self._transacted if plan.is_transacted else self._topics
+
     def _keep(self) -> None:
         """Crash one now and then, and replace whatever ended."""
         next_crash = time.monotonic() + self._rng.uniform(*CRASH_EVERY_S)
@@ -262,11 +302,18 @@ class Workload:
             if self._disturbances.is_due() and not self._is_calm.is_set():
                 self._disturb()
             self._disturbances.go_on(is_over=self._is_calm.is_set())
+            self._move()
             for plan in self._clients:
                 if plan.is_watched:
                     self._end_if_stuck(plan)
                 if self._running[plan.name].poll() is not None:
                     self._launch(plan)
+
+    def _move(self) -> None:
+        """Some of those who would connect otherwise now: they leave in good order, and come back."""
+        moving = [plan for plan in self._clients if self._accesses[plan.name] != self._access_of(plan.team)]
+        for plan in moving[:MOVED_AT_ONCE]:
+            self._disturbances.leave(self._running[plan.name])
 
     def _end_if_stuck(self, plan: ClientPlan) -> None:
         """First it tells its log where it is; it ends at the next look."""

@@ -12,11 +12,15 @@ from pathlib import Path
 from chaos.machines.bench import DRIVER, Bench
 from chaos.machines.processes import Kept
 from chaos.nemesis import DISKS, SPARES, SYNCED, Broker, Controller
+from sparklog.authority.folder_texts import BROKERS_LISTENER, CLIENTS_LISTENER
+from sparklog.model.cluster_facts import DEFAULT_LISTENER
 
 STOP_TIMEOUT_S = 70.0
 BROKER_PORT = 19_092
 SPARE_PORT = 20
 """So much higher is the port of a broker's spare place."""
+AMONG_BROKERS = 100
+"""So much higher is the port that brokers of a secured cluster use among themselves."""
 
 
 def _ports(broker_id: int) -> tuple[int, int]:
@@ -38,7 +42,7 @@ class BareBench(Bench):
         own = {SYNCED} if self.options.settings.get("log.flush.acks") == "fsync" else set()
         if DISKS not in self.places.features:  # a disk for each broker; a second one would be nobody's
             own.add(SPARES)
-        return self.places.features | own | self._features_of_store()
+        return self.places.features | own | self._features_of_store() | self._features_of_security()
 
     def brokers(self) -> Mapping[int, Broker]:
         return {
@@ -105,9 +109,17 @@ class BareBench(Bench):
         self._bootstrap = ",".join(
             f"{one.host}:{port}" for one in self.brokers().values() for port in _ports(one.id)
         )
+        self._let_in()
 
     def _port(self, broker_id: int) -> int:
         return _ports(broker_id)[self._lives.get(broker_id, 0) % 2]
+
+    def _ports(self, broker_id: int) -> Mapping[str, int]:
+        """By listener."""
+        port = self._port(broker_id)
+        if self.is_secured:
+            return {CLIENTS_LISTENER: port, BROKERS_LISTENER: port + AMONG_BROKERS}
+        return {DEFAULT_LISTENER: port}
 
     def _start_broker(self, broker_id: int) -> Kept:
         folder = self.root / f"broker-{broker_id}"
@@ -119,7 +131,7 @@ class BareBench(Bench):
                 {
                     "id": broker_id,
                     "host": self.places.address(broker_id),
-                    "port": self._port(broker_id),
+                    "ports": self._ports(broker_id),
                     "log_dirs": [str(folder / str(self._lives.get(broker_id, 0)))],
                     "zookeeper": self.zookeeper,
                     "settings": self._settings(),

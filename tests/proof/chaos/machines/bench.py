@@ -13,7 +13,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from chaos.access import Access
 from chaos.machines import store
 from chaos.machines.places import Places, PlainPlaces
 from chaos.machines.processes import Kept, is_alive, parent_of, send, sweep
+from chaos.machines.secured_changes import Changing
 from chaos.machines.store import Store
 from chaos.nemesis import (
     APPLICATION,
@@ -34,12 +35,14 @@ from chaos.nemesis import (
     DISKS,
     EXECUTORS,
     INJECTION,
+    LOGINS,
     STORE,
     STORE_DISK,
     SYNCED,
     Broker,
     Controller,
 )
+from chaos.teams import Right
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 from sparklog_runtime.start.session import spark_home
 
@@ -67,6 +70,8 @@ class BenchOptions:
     settings: Mapping[str, str] = field(default_factory=dict)
     has_store: bool = False
     """A remote store, which brokers' settings name."""
+    rights: Mapping[str, Sequence[Right]] | None = None
+    """What each team may do on a secured cluster; None: it is open."""
     mutant: str | None = None
     """A bug that brokers without Spark have (``bugs.py``)."""
 
@@ -98,6 +103,7 @@ class Bench:
         self._say = say
         self._zookeeper: EmbeddedZooKeeper | None = None
         self._store: Store | None = None
+        self._security: Changing | None = None
         self._zookeeper_may_run = threading.Event()
         self._leave = threading.Event()
         self._keeper: threading.Thread | None = None
@@ -119,7 +125,10 @@ class Bench:
         # Nothing is preloaded into brokers that share a JVM's process tree.
         lacking = frozenset({CRASH_POINTS, INJECTION} if self.options.spark == "local" else ())
         features = own | (self.places.features - lacking) | frozenset({SYNCED} if synced else ())
-        return features | self._features_of_store()
+        return features | self._features_of_store() | self._features_of_security()
+
+    def _features_of_security(self) -> frozenset[str]:
+        return frozenset({LOGINS} if self.is_secured else ())
 
     def _features_of_store(self) -> frozenset[str]:
         if not self.options.has_store:
@@ -141,9 +150,22 @@ class Bench:
         return self.folder / "cluster"
 
     @property
+    def is_secured(self) -> bool:
+        return self.options.rights is not None
+
+    @property
+    def security(self) -> Changing:
+        assert self._security is not None, "the cluster is open, or not started"
+        return self._security
+
+    @property
     def access(self) -> Access:
-        """How clients connect. All brokers' addresses stay, as each keeps its port."""
-        return Access(self._bootstrap)
+        """How administrators connect. All brokers' addresses stay, as each keeps its port."""
+        return self.security.admin if self.is_secured else Access(self._bootstrap)
+
+    def access_of(self, team: str) -> Access:
+        """How the team's clients connect; as everybody, where the cluster is open."""
+        return self.security.access_of(team) if self.is_secured else Access(self._bootstrap)
 
     @property
     def driver_pid(self) -> int:
@@ -331,12 +353,21 @@ class Bench:
         self._start_application(master)
         self._await((self.root / "cluster.json").exists, "sparklog is ready")
         self._bootstrap = str(self._cluster_file()["bootstrap_servers"])
+        self._let_in()
+
+    def _let_in(self) -> None:
+        """Make users and their rules, where there are any."""
+        if self.options.rights is not None:
+            self._say("the administrator makes users and rules")
+            self.security.open_to(self._bootstrap, self.options.rights)
 
     def _start_services(self) -> None:
         """Places, and ZooKeeper in them."""
         self.folder.mkdir(parents=True, exist_ok=True)
         sweep()
         self.places.set_up(self.folder, self.broker_ids())
+        if self.is_secured:
+            self._security = Changing(self.folder / "security", self._hosts())
         self._zookeeper = self.places.zookeeper(self.folder / "zookeeper")
         self._zookeeper.start()
         self._zookeeper_may_run.set()
@@ -353,6 +384,12 @@ class Bench:
             )
         self._kazoo = KazooClient(self.zookeeper, timeout=_ZOOKEEPER_TIMEOUT_S)
         self._kazoo.start(30)
+
+    def _hosts(self) -> list[str]:
+        """At which brokers and controllers are dialled."""
+        services = [DRIVER, *(f"candidate-{number}" for number in range(1, self.options.candidates + 1))]
+        brokers = map(self.places.address, self.broker_ids())
+        return [*brokers, *map(self.places.service_address, services)]
 
     def stop_application(self) -> bool:
         """End brokers and controllers in good order; whether they ended by themselves."""
@@ -408,6 +445,7 @@ class Bench:
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
             "group.initial.rebalance.delay.ms": "500",
             "replica.high.watermark.checkpoint.interval.ms": "1000",
+            **(self.security.broker_settings if self.is_secured else {}),
             **self.options.settings,
         }
 
@@ -423,13 +461,14 @@ class Bench:
             "SPARK_WORKER_OPTS": "-Dspark.rpc.askTimeout=10s",
             "PYSPARK_PYTHON": sys.executable,
         }
-        command = [spark_class, "org.apache.spark.deploy.master.Master", "--host", host]
+        own = ["--properties-file", str(self.security.write_spark_file())] if self.is_secured else []
+        command = [spark_class, "org.apache.spark.deploy.master.Master", *own, "--host", host]
         command += ["--port", str(port), "--webui-port", "0"]
         local = {"SPARK_LOCAL_IP": host}
         self._run("spark-master", self.places.service_command(DRIVER, command), {**environment, **local})
         url = f"spark://{host}:{port}"
         for broker_id in self.broker_ids():
-            worker = [spark_class, "org.apache.spark.deploy.worker.Worker", "-c", "1", "-m", "1g"]
+            worker = [spark_class, "org.apache.spark.deploy.worker.Worker", *own, "-c", "1", "-m", "1g"]
             worker += ["--host", self.places.address(broker_id), "--webui-port", "0"]
             worker += ["--work-dir", str(self.folder / "work" / str(broker_id)), url]
             self._run(
@@ -454,7 +493,12 @@ class Bench:
         command += ["--root", str(self.folder / name), "--zookeeper", self.zookeeper]
         if master is not None:
             command += ["--master", master]  # tells it whether brokers are on other hosts
-        command += ["-c", *(f"{name}={value}" for name, value in self._settings().items())]
+        settings = self._settings()
+        if self.is_secured:  # a command line may name no secret, not even by a reference
+            file = self.security.write_settings(settings)
+            command += ["--settings", str(file)]
+        else:
+            command += ["-c", *(f"{name}={value}" for name, value in settings.items())]
         return Kept(name, self.places.service_command(name, command), self.folder, None, self._say)
 
     def _start_application(self, master: str | None) -> None:
@@ -495,6 +539,7 @@ class Bench:
             "spark.network.timeout": "20s",
             "spark.executor.heartbeatInterval": "3s",
             "spark.network.timeoutInterval": "5s",
+            **(self.security.spark_conf if self.is_secured else {}),
         }
 
     def _keep_zookeeper(self) -> None:

@@ -16,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from sparklog.broker.life.server import BrokerOptions, BrokerServer
-from sparklog.model.cluster_facts import DEFAULT_LISTENER
 from sparklog.model.ids import BrokerId
 from sparklog.model.settings.config import BrokerConfig
 
@@ -39,7 +38,7 @@ def main(path: str) -> int:
     options = BrokerOptions(
         broker_id=BrokerId(given["id"]),
         host=given["host"],
-        ports={DEFAULT_LISTENER: given["port"]},
+        ports=given["ports"],
         log_dirs=tuple(given["log_dirs"]),
         zookeeper=given["zookeeper"],
         config=BrokerConfig.parse(given["settings"]),

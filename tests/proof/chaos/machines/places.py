@@ -16,6 +16,8 @@ from chaos.machines.shim import Controls, compile_shim
 from chaos.nemesis import CRASH_POINTS, INJECTION
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 
+LISTENERS_MAX = 2
+"""Of a broker: the clients', and on a secured cluster the brokers'."""
 PORTS = range(20_000, 30_000)
 
 
@@ -91,7 +93,7 @@ class PlainPlaces:
 
     def set_up(self, folder: Path, broker_ids: Sequence[int]) -> None:
         """Ports that brokers keep, also when the application that they are of is started again."""
-        self.broker_port = free_ports(len(broker_ids))
+        self.broker_port = free_ports(LISTENERS_MAX * len(broker_ids))
         if not self._with_shim:
             return
         library = compile_shim(folder)

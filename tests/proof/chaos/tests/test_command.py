@@ -98,6 +98,14 @@ def test_a_kind_that_is_not_there_is_refused(capsys):
     assert "there is no fault meteor" in capsys.readouterr().err
 
 
+def test_logins_of_an_open_cluster_cannot_change(capsys):
+    with pytest.raises(SystemExit) as ended:
+        parsed(["--only", "kill-leader", "take-rule"])
+    assert ended.value.code == 2
+    assert "take-rule: an open cluster has no logins: add --secured" in capsys.readouterr().err
+    assert parsed(["--only", "take-rule", "--secured"]).secured
+
+
 def test_an_order_is_one_of_named_kinds(capsys):
     with pytest.raises(SystemExit) as ended:
         parsed(["--in-order"])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from chaos.bugs import BUGS
 from chaos.command import parsed
 from chaos.machines.places import PlainPlaces
 from chaos.nemesis import EXECUTORS, SPARES
@@ -85,6 +86,32 @@ def test_a_run_upon_something_else_stays_there(tmp_path, spark):
 def test_a_part_in_order_has_the_named_kinds_and_no_other(tmp_path):
     options = _options(tmp_path, "--in-order", "--only", "zombie-elsewhere", "kill-all", "--spark", "none")
     assert (options.first, options.is_over_then) == (["zombie-elsewhere", "kill-all"], True)
+
+
+def test_one_part_of_four_is_of_a_secured_cluster(tmp_path):
+    lived = [_lived(5), *[_lived(15)] * 6]
+    secured = [_options(tmp_path, "--minutes", "600", parts=lived[:n]).is_secured for n in range(7)]
+    assert secured == [False, False, True, False, False, False, True]
+
+
+def test_every_part_of_a_secured_run_has_changes_of_logins_and_clients_that_are_denied(tmp_path):
+    for parts in ([], [_lived(5)]):
+        options = _options(tmp_path, "--secured", parts=parts)
+        assert options.is_secured
+        assert {"take-rule", "rotate-password", "renew-certificates"} <= _kinds(options)
+        assert {"trespasser", "guest"} <= {plan.role for plan in options.clients}
+
+
+def test_an_open_cluster_has_neither(tmp_path):
+    options = _options(tmp_path, parts=[_lived(5)])
+    assert not options.is_secured
+    assert not {"take-rule", "rotate-password", "renew-certificates"} & _kinds(options)
+    assert not {"trespasser", "guest"} & {plan.role for plan in options.clients}
+
+
+def test_bugs_are_caught_on_open_clusters(tmp_path):
+    arguments = ("--spark", "none", "--mutant", next(iter(BUGS)))
+    assert not _options(tmp_path, *arguments, parts=[_lived(15)] * 2).is_secured
 
 
 @pytest.mark.parametrize("kind", ["crash-point", "write-fails", "sync-fails", "disk-full"])

@@ -48,6 +48,12 @@ def test_a_schedule_of_nothing_is_refused():
         next(turns(1, {}))
 
 
+def test_what_is_to_be_alone_is_of_no_pair():
+    some = list(islice(turns(7, WEIGHTS, pairs=1.0, alone={"kill"}), 60))
+    assert {turn.kinds for turn in some if "kill" in turn.kinds} == {("kill",)}
+    assert any(len(turn.kinds) == 2 for turn in some)
+
+
 def test_turns_are_counted_on_from_those_that_were_in_order():
     assert [turn.number for turn in islice(turns(7, WEIGHTS, after=2), 2)] == [3, 4]
 

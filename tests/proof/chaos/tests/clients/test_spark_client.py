@@ -141,7 +141,7 @@ def test_what_spark_writes_and_reads_while_brokers_are_killed_is_neither_lost_no
         cluster.create_topic("plain", partitions=2)
         cluster.create_topic("keyed", partitions=1, configs=KEYED)
         access = Access(cluster.bootstrap_servers)
-        workload = Workload(access, TOPICS, tmp_path, Random(1), 200.0, SPARK_CLIENTS, ["keyed"])
+        workload = Workload(lambda team: access, TOPICS, tmp_path, Random(1), 200.0, SPARK_CLIENTS, ["keyed"])
         writes, reads = (plan.name for plan in SPARK_CLIENTS)
         with Writer(tmp_path / "harness.jsonl") as writer:
             writer.event("harness", "topic", topic="keyed", what="created", cleanup="compact")

@@ -9,6 +9,7 @@ from chaos.access import Access
 from chaos.clients import workload as module
 from chaos.clients.watch import STUCK_S, Answers, Watch
 from chaos.clients.workload import CLIENTS, ClientPlan, Workload
+from chaos.teams import BLUE, RED
 
 
 class _Clock:
@@ -83,7 +84,7 @@ def test_a_stuck_client_tells_where_it_is_and_another_takes_its_place(tmp_path, 
     monkeypatch.setattr(module, "Watch", lambda: Watch(clock))
     clock = _Clock()
     plan = ClientPlan("member-1", "member", "kafka-python", 1.0)
-    workload = Workload(Access(""), {"t": 1}, tmp_path, Random(1), 1.0, [plan])
+    workload = Workload(lambda team: Access(""), {"t": 1}, tmp_path, Random(1), 1.0, [plan])
     workload.start()
     try:
         _await(tmp_path / "histories" / "member-1-0")
@@ -91,6 +92,44 @@ def test_a_stuck_client_tells_where_it_is_and_another_takes_its_place(tmp_path, 
         _await(tmp_path / "histories" / "member-1-1")
         assert workload.restarts == {"member-1": 1}
         assert "most recent call first" in (tmp_path / "logs" / "member-1.log").read_text()
+    finally:
+        workload.stop(60, 0)
+
+
+@pytest.mark.integration
+def test_clients_whose_access_changes_leave_in_good_order_and_come_back_with_the_new_one(
+    tmp_path, monkeypatch
+):
+    script = tmp_path / "client.py"
+    script.write_text(
+        "import json, pathlib, signal, sys\n"
+        "settings = json.loads(sys.argv[1])\n"
+        "name = settings['name'].replace('/', '-')\n"
+        "def leave(*_):\n"
+        "    pathlib.Path(settings['folder'], name + '-has-left').touch()\n"
+        "    sys.exit()\n"
+        "signal.signal(signal.SIGTERM, leave)\n"
+        "pathlib.Path(settings['folder'], name + '-by-' + settings['access']['password']).touch()\n"
+        "while True: signal.pause()\n"
+    )
+    monkeypatch.setattr(module, "_CLIENT", script)
+    passwords = {RED: "old", BLUE: "old"}
+    plans = [
+        ClientPlan("red-1", "tail", "confluent", 1.0),
+        ClientPlan("blue-1", "tail", "confluent", 1.0, user=BLUE),
+    ]
+    workload = Workload(
+        lambda team: Access("", "ca.pem", team, passwords[team]), {"t": 1}, tmp_path, Random(1), 1.0, plans
+    )
+    workload.start()
+    workload.crash_nobody_more()
+    try:
+        for name in ("red-1-0-by-old", "blue-1-0-by-old"):
+            _await(tmp_path / "histories" / name)
+        passwords[RED] = "new"
+        for name in ("red-1-0-has-left", "red-1-1-by-new"):
+            _await(tmp_path / "histories" / name)
+        assert not (tmp_path / "histories" / "blue-1-0-has-left").exists()
     finally:
         workload.stop(60, 0)
 
