@@ -14,6 +14,8 @@ from sparklog_datasource.writing.write_options import WriteOptions
 
 ASK_AGAIN_S: Final = 0.05
 LIMIT: Final = "max.message.bytes"
+LIMIT_BY_DEFAULT: Final = 1_048_588
+"""Kafka's, as brokers have it unless they are told otherwise."""
 LEADER_TIMEOUT_MS: Final = 2_000
 """A leader that stands still holds no task up for longer: others may be all that the task writes to."""
 
@@ -21,7 +23,8 @@ LEADER_TIMEOUT_MS: Final = 2_000
 def message_bytes_max(cluster: ClusterClient, topic: TopicMetadata, options: WriteOptions) -> int:
     """The largest batch in bytes that all leaders of ``topic`` take: each has a default of its own.
 
-    A leader that cannot be reached counts for nothing; a write waits for it later, if it must.
+    A leader that cannot be reached counts for nothing; a write waits for it later, if it must. A user who
+    may write and not see settings writes batches as large as leaders take by default.
     """
     deadline = cluster.deadline(options.topic_wait_ms)
     leaders = {partition.leader for partition in topic.partitions.values() if partition.leader >= 0}
@@ -57,6 +60,8 @@ def _limit_of(cluster: ClusterClient, topic: str, deadline: Deadline, broker: in
                 raise
             return None
         except KafkaError as error:
+            if error.code is ErrorCode.topic_authorization_failed:
+                return LIMIT_BY_DEFAULT
             if error.code is ErrorCode.broker_not_available and broker is not None:
                 return None
             if error.code not in UNKNOWN_TOPIC or deadline.is_over:

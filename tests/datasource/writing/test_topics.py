@@ -1,12 +1,14 @@
 """The largest batch of a write: leaders may take different ones."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from sparklog.client.changes import ClusterChanges
 from sparklog.client.cluster import ClusterClient
+from sparklog.model.errors import KafkaError
 from sparklog.testing import InProcessCluster
 from sparklog_datasource.writing.topics import LEADER_TIMEOUT_MS, existing_topic, message_bytes_max
 from sparklog_datasource.writing.write_options import WriteOptions
@@ -59,6 +61,18 @@ def test_a_leader_that_is_gone_counts_for_nothing(cluster: InProcessCluster) -> 
         assert limit(cluster, "limit-without-leader") == OF_ALL
     finally:
         cluster.revive(3)
+
+
+def test_a_user_who_may_only_write_needs_no_right_to_see_the_limit(tmp_path: Path) -> None:
+    with InProcessCluster(tmp_path, brokers=1, secure=True) as secured:
+        secured.create_topic("limit-unseen", partitions=1, replication_factor=1)
+        alice = secured.as_user("alice")
+        secured.allow("alice", "write", topic="limit-unseen")
+        options = WriteOptions.of({"bootstrap.servers": secured.bootstrap_servers, "topic": "limit-unseen"})
+        topic = existing_topic(alice.client, "limit-unseen", options)
+        assert message_bytes_max(alice.client, topic, options) == OF_ALL
+        with pytest.raises(KafkaError, match="cannot write to topic 'other'"):
+            existing_topic(alice.client, "other", options)
 
 
 def test_a_leader_that_stands_still_holds_a_task_up_for_seconds_only(
