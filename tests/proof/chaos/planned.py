@@ -87,7 +87,7 @@ def part_options(args: argparse.Namespace, folder: Path, parts: Sequence[Part]) 
         return options
     return dataclasses.replace(
         _outside_of_spark(options),
-        first=spares,
+        first=[*spares, *options.first],
         seconds=min(options.seconds, max(SPARES_SECONDS_MIN, 60 * args.minutes * SPARES_SHARE)),
         windows_max=max(len(spares), int(args.windows * SPARES_SHARE)),
     )
@@ -99,11 +99,13 @@ def _upon_what_was_asked_for(args: argparse.Namespace, folder: Path, number: int
     wants_shim = bool(needs & {CRASH_POINTS, INJECTION})
     plain = PlainPlaces(with_shim=wants_shim and shim.probe() is None)
     places = walled if _has_walls(args) else plain
+    usable = chosen(args, walled, places, is_secured=is_secured)
     return PartOptions(
         folder=folder,
         seed=args.seed + number - 1,
         seconds=60 * args.part_minutes,
-        nemeses=chosen(args, walled, places, is_secured=is_secured),
+        nemeses=usable,
+        first=[nemesis.kind for nemesis in usable if LOGINS in nemesis.needs],
         places=places,
         clients=clients_of(args, is_secured=is_secured),
         has_busy_files=CRASH_POINTS in needs and number % 4 in BUSY_PARTS,

@@ -14,6 +14,7 @@ from chaos.teams import BLUE, RED
 class _OfLogins(Nemesis):
     needs: ClassVar = frozenset({LOGINS})
     is_alone: ClassVar = True
+    weight: ClassVar = 3
 
     _cluster: Cluster | None = None
     """Whom it struck, until it has ended."""

@@ -36,7 +36,7 @@ def test_the_first_part_of_the_standard_hour_has_the_faults_that_need_spares(tmp
 
 def test_all_other_parts_are_upon_executors_with_every_kind(tmp_path):
     options = _options(tmp_path, parts=[_lived(5, spark="none")])
-    assert (options.spark, options.seconds, options.first) == ("workers", 900, ())
+    assert (options.spark, options.seconds, options.first) == ("workers", 900, [])
     assert any(EXECUTORS in nemesis.needs for nemesis in options.nemeses)
     assert any(plan.library == "spark" for plan in options.clients)
 
@@ -66,7 +66,7 @@ def test_a_run_of_so_many_windows_gives_the_first_part_its_share_of_them(tmp_pat
 )
 def test_a_run_that_needs_no_spares_or_is_too_short_has_executors_from_the_first_part_on(tmp_path, arguments):
     options = _options(tmp_path, *arguments)
-    assert (options.spark, options.first) == ("workers", ())
+    assert (options.spark, options.first) == ("workers", [])
 
 
 def test_a_run_of_nothing_but_what_needs_spares_is_outside_of_spark_to_its_end(tmp_path):
@@ -80,7 +80,7 @@ def test_a_run_of_nothing_but_what_needs_spares_is_outside_of_spark_to_its_end(t
 @pytest.mark.parametrize("spark", ["none", "local"])
 def test_a_run_upon_something_else_stays_there(tmp_path, spark):
     options = _options(tmp_path, "--spark", spark)
-    assert (options.spark, options.seconds, options.first) == (spark, 900, ())
+    assert (options.spark, options.seconds, options.first) == (spark, 900, [])
 
 
 def test_a_part_in_order_has_the_named_kinds_and_no_other(tmp_path):
@@ -100,6 +100,7 @@ def test_every_part_of_a_secured_run_has_changes_of_logins_and_clients_that_are_
         assert options.is_secured
         assert {"take-rule", "rotate-password", "renew-certificates"} <= _kinds(options)
         assert {"trespasser", "guest"} <= {plan.role for plan in options.clients}
+        assert options.first[-3:] == ["renew-certificates", "rotate-password", "take-rule"], "each comes once"
 
 
 def test_an_open_cluster_has_neither(tmp_path):
