@@ -15,7 +15,7 @@ from sparklog_datasource.writing.write_options import WriteOptions
 ASK_AGAIN_S: Final = 0.05
 LIMIT: Final = "max.message.bytes"
 LIMIT_BY_DEFAULT: Final = 1_048_588
-"""Kafka's, as brokers have it unless they are told otherwise."""
+"""Kafka's, as brokers have it by default."""
 LEADER_TIMEOUT_MS: Final = 2_000
 """A leader that stands still holds no task up for longer: others may be all that the task writes to."""
 

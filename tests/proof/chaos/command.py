@@ -85,7 +85,8 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         nargs="+",
         choices=KINDS,
         default=list(KINDS),
-        help="plain producers and consumers, a consumer group, transactions, atomic writes (default: all)",
+        help="plain producers and consumers, a consumer group, transactions, atomic writes, "
+        "typed rows (default: all)",
     )
     add(
         "--secured",

@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import ClassVar, Protocol
 
+from chaos.access import Access
 from chaos.report import CrashPoint
 
 APPLICATION = "application"
@@ -89,6 +90,10 @@ class Cluster(Protocol):
     @property
     def session_timeout_s(self) -> float:
         """After how long ZooKeeper takes a silent broker for dead."""
+
+    @property
+    def access(self) -> Access:
+        """How clients reach it."""
 
     @property
     def zookeeper(self) -> str:

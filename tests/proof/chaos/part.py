@@ -33,7 +33,10 @@ from chaos.nemesis import Nemesis
 from chaos.report import PAIRED, Ack, Part, Window, measure, not_judged, violated_rules
 from chaos.schedule import PAIRS, Turn, in_order, turns
 from chaos.teams import BLUE, rights_of
+from chaos.typed import columns
+from chaos.typed.changes import columns_now
 from histories import History, HistoryError, Writer, read_history
+from sparklog.model.errors import SparklogError
 
 WARM_UP_S = 5.0
 WHOLE_TIMEOUT_S = 300.0
@@ -57,7 +60,13 @@ is compacted.
 TRANSACTED = {"ledger": 2, "copied": 2}
 """Topics with transactions. Pipelines copy ``ledger`` into ``copied``."""
 
-RIGHTS = rights_of(list(TOPICS), list(TRANSACTED), GROUP, PIPELINE)
+TYPED = {columns.TOPIC: 2}
+"""The topic with columns, which change."""
+
+EVERY_TOPIC = {**TOPICS, **TRANSACTED, **TYPED}
+"""But those that administrators make."""
+
+RIGHTS = rights_of([*TOPICS, *TYPED], list(TRANSACTED), GROUP, PIPELINE)
 """What the teams of a secured cluster may do."""
 
 MEASURED = ("plain", "rolled")
@@ -65,6 +74,7 @@ MEASURED = ("plain", "rolled")
 
 TOPIC_SETTINGS: Mapping[str, Mapping[str, str]] = {
     "rolled": {"segment.bytes": "65536"},
+    columns.TOPIC: columns.TOPIC_SETTINGS,
     "keyed": {
         "cleanup.policy": "compact",
         "segment.bytes": "65536",
@@ -231,6 +241,7 @@ class _Life:
             options.clients,
             COMPACTED,
             TRANSACTED,
+            TYPED,
         )
         self._administrators = Administrators(
             bench.access,
@@ -241,6 +252,7 @@ class _Life:
             moving="moved",
             shrinking="rolled",
             every_s=BUSY_ADMINISTRATORS_S if options.has_busy_files else EVERY_S,
+            alters=True,
         )
 
     def live(self) -> None:
@@ -273,13 +285,13 @@ class _Life:
         admin = AdminClient({**self._bench.access.confluent(), "log_level": 0})
         new = [
             NewTopic(name, count, REPLICAS.get(name, 3), config=self._settings_of(name))
-            for name, count in {**TOPICS, **TRANSACTED}.items()
+            for name, count in EVERY_TOPIC.items()
         ]
         for made in admin.create_topics(new, request_timeout=30).values():
             made.result(60)
         for name in COMPACTED:
             self._writer.event("harness", "topic", topic=name, what="created", cleanup="compact")
-        self._bench.topics = {**TOPICS, **TRANSACTED}
+        self._bench.topics = EVERY_TOPIC
         missing = self._bench.wait_whole(WHOLE_TIMEOUT_S)
         if missing is not None:
             raise RuntimeError(f"new topics are not whole: {missing}")
@@ -396,7 +408,7 @@ class _Life:
 
     def _mend(self) -> None:
         self._administrators.stop()
-        self._bench.topics = topics = {**TOPICS, **TRANSACTED, **self._administrators.scratch}
+        self._bench.topics = topics = {**EVERY_TOPIC, **self._administrators.scratch}
         missing = self._bench.wait_whole(WHOLE_TIMEOUT_S)
         if missing is not None:
             self._part.findings.append(f"not whole at the end: {missing}")
@@ -411,8 +423,10 @@ class _Life:
         if killed:
             self._part.findings.append(f"clients did not come to their end: {', '.join(killed)}")
         try:
-            self._part.records = read_everything(self._bench.access, topics, self._writer)
-        except (FinalReadFailed, KafkaException) as error:
+            access = self._bench.access
+            typed = columns_now(access)
+            self._part.records = read_everything(access, topics, self._writer, typed)
+        except (FinalReadFailed, KafkaException, SparklogError) as error:
             self._part.findings.append(f"the final read failed: {error}")
 
     def _look_at_the_group(self) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from chaos.clients.workload import CLIENTS, SECURED_CLIENTS, SPARK_CLIENTS, ClientPlan
+from chaos.faults.altered_columns import AlterColumns
 from chaos.faults.clocks import all_of_clocks
 from chaos.faults.crash_points import all_of_crash_points
 from chaos.faults.disks import all_of_disks
@@ -51,6 +52,7 @@ def nemeses(walled: WalledPlaces, controlled: Controlled | None = None) -> list[
         *all_of_crash_points(controlled),
         *all_of_stores(),
         *all_of_logins(),
+        AlterColumns(),
     ]
 
 

@@ -40,6 +40,7 @@ def rights_of(
         RED: [
             *(Right("topic", name, "read,write") for name in red_topics),
             Right("group", red_group, "read"),
+            Right("transactional-id", "typed-", "write", True),
         ],
         BLUE: [
             *(Right("topic", name, "read,write") for name in blue_topics),

@@ -1,5 +1,7 @@
 """Decodes a batch's *arrow* payload, version 1, from the published format (docs/format/batch.md).
 
+What version 2 has alike is read here, too (``typed.payload``).
+
 The Arrow message itself is read by Arrow's own library; header, directory and offset deltas are read here.
 What they say is checked, although the batch's own CRC has vouched for their bytes: a broker that writes a
 payload anew, as compaction does, can be wrong with a right CRC. Not checked is where in the body one column's
@@ -8,6 +10,7 @@ region ends and the next one's begins, and what buffers take when they are decom
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -58,8 +61,8 @@ def rows_of(
         raise DamagedBatchError(f"its Arrow message cannot be read: {error}") from error
 
 
-class _Fixed(NamedTuple):
-    """The header's fixed part."""
+class Fixed(NamedTuple):
+    """The header's fixed part, as both versions have it."""
 
     kind: int
     version: int
@@ -78,10 +81,20 @@ class _Fixed(NamedTuple):
     metadata_crc: int
 
 
-def _rows_of(
-    payload: bytes, base_offset: int, count: int, last_delta: int, id_header: str
-) -> Iterator[tuple[int, str]]:
-    fixed = _Fixed(*FIXED.unpack_from(payload))
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """What both versions have, its CRCs compared."""
+
+    fixed: Fixed
+    header: bytes
+    metadata: bytes
+    body: bytes
+    deltas: Sequence[int]
+
+
+def opened(payload: bytes, count: int, last_delta: int) -> Payload:
+    """The payload of a batch of ``count`` records, in its parts."""
+    fixed = Fixed(*FIXED.unpack_from(payload))
     metadata_at = fixed.header_bytes
     body_at = metadata_at + fixed.metadata_bytes
     _check_fixed(fixed, payload, count)
@@ -90,18 +103,31 @@ def _rows_of(
         raise DamagedBatchError("the CRC of the arrow header is wrong")
     if crc32c(metadata) != fixed.metadata_crc:
         raise DamagedBatchError("the CRC of the Arrow metadata is wrong")
-    nulls = _directory(header, fixed, body)
     deltas: Sequence[int] = range(count)
     if fixed.flags & HAS_DELTAS:
         deltas = struct.unpack_from(f"<{count}i", header, fixed.deltas_at)
     _check_deltas(deltas, last_delta)
-    read = _read(metadata, body, nulls, count)
-    yield from zip((base_offset + delta for delta in deltas), _names(read, id_header), strict=True)
+    return Payload(fixed, header, metadata, body, deltas)
 
 
-def _check_fixed(fixed: _Fixed, payload: bytes, count: int) -> None:
+def _rows_of(
+    payload: bytes, base_offset: int, count: int, last_delta: int, id_header: str
+) -> Iterator[tuple[int, str]]:
+    parts = opened(payload, count, last_delta)
+    fixed = parts.fixed
     if (fixed.kind, fixed.version) != KIND_AND_VERSION or fixed.schema != UNTYPED:
         raise DamagedBatchError(f"kind {fixed.kind}, version {fixed.version}, schema {fixed.schema}")
+    nulls = nulls_of_columns(parts, FIXED.size, NODES_AND_BUFFERS)
+    if VALUE not in nulls:
+        raise DamagedBatchError(f"columns {list(nulls)}")
+    for named, column in ((fixed.key, KEY), (fixed.timestamp, TIMESTAMP)):
+        if named != (column if column in nulls else ABSENT):
+            raise DamagedBatchError(f"column {named} is named for {column}, among {list(nulls)}")
+    read = read_message(parts, pa.schema([COLUMNS[column] for column in nulls]), nulls)
+    yield from zip((base_offset + delta for delta in parts.deltas), _names(read, id_header), strict=True)
+
+
+def _check_fixed(fixed: Fixed, payload: bytes, count: int) -> None:
     if fixed.flags & ~HAS_DELTAS or bool(fixed.flags & HAS_DELTAS) != bool(fixed.deltas_at):
         raise DamagedBatchError(f"flags {fixed.flags} and offset deltas at {fixed.deltas_at}")
     parts = fixed.header_bytes, fixed.metadata_bytes, fixed.body_bytes
@@ -111,31 +137,32 @@ def _check_fixed(fixed: _Fixed, payload: bytes, count: int) -> None:
         raise DamagedBatchError(f"{fixed.rows} rows in a batch of {count} records")
 
 
-def _directory(header: bytes, fixed: _Fixed, body: bytes) -> dict[int, int]:
-    """The ids of the columns, and how many nulls each has. Regions follow each other and cover the body."""
+def nulls_of_columns(parts: Payload, at: int, shapes: Mapping[int, tuple[int, int]]) -> dict[int, int]:
+    """The ids of the columns, and how many nulls each has. Regions follow each other and cover the body.
+
+    ``at``: where the directory begins; ``shapes``: nodes and buffers of each column that may be there.
+    """
+    fixed, body = parts.fixed, parts.body
     if fixed.entry_bytes < ENTRY_BYTES_MIN:
         raise DamagedBatchError(f"directory entries of {fixed.entry_bytes} bytes")
     found: dict[int, int] = {}
     end = node = buffer = 0
     for number in range(fixed.columns):
-        entry = ENTRY.unpack_from(header, FIXED.size + number * fixed.entry_bytes)
-        column, offset, length, crc, nulls, *parts = entry
+        entry = ENTRY.unpack_from(parts.header, at + number * fixed.entry_bytes)
+        column, offset, length, crc, nulls, *places = entry
         if offset != end or crc32c(body[offset : offset + length]) != crc:
             raise DamagedBatchError(f"the region of column {column} at {offset} is not what its CRC says")
-        nodes, buffers = NODES_AND_BUFFERS.get(column, (0, 0))
-        if parts != [node, nodes, buffer, buffers]:
-            raise DamagedBatchError(f"nodes and buffers {parts} of column {column}")
+        nodes, buffers = shapes.get(column, (0, 0))
+        if places != [node, nodes, buffer, buffers]:
+            raise DamagedBatchError(f"nodes and buffers {places} of column {column}")
         if column in found or column < max(found, default=0):
             raise DamagedBatchError(f"column {column} behind columns {list(found)}")
         found[column] = nulls
         end, node, buffer = offset + length, node + nodes, buffer + buffers
     if end != len(body):
         raise DamagedBatchError(f"columns cover {end} of {len(body)} bytes")
-    if VALUE not in found or not found.keys() <= COLUMNS.keys():
+    if not found.keys() <= shapes.keys():
         raise DamagedBatchError(f"columns {list(found)}")
-    for named, column in ((fixed.key, KEY), (fixed.timestamp, TIMESTAMP)):
-        if named != (column if column in found else ABSENT):
-            raise DamagedBatchError(f"column {named} is named for {column}, among {list(found)}")
     return found
 
 
@@ -147,11 +174,13 @@ def _check_deltas(deltas: Sequence[int], last_delta: int) -> None:
         before = delta
 
 
-def _read(metadata: bytes, body: bytes, nulls: Mapping[int, int], rows: int) -> Any:
-    message = pa.ipc.read_message(pa.BufferReader(metadata + body))
+def read_message(parts: Payload, schema: Any, nulls: Mapping[int, int]) -> Any:
+    """The Arrow message as a record batch with the columns of ``nulls``, all of it checked."""
+    rows = parts.fixed.rows
+    message = pa.ipc.read_message(pa.BufferReader(parts.metadata + parts.body))
     if message.type != "record batch":
         raise DamagedBatchError(f"an Arrow message of type {message.type}")
-    read = pa.ipc.read_record_batch(message, pa.schema([COLUMNS[column] for column in nulls]))
+    read = pa.ipc.read_record_batch(message, schema)
     read.validate(full=True)
     if read.num_rows != rows:
         raise DamagedBatchError(f"{read.num_rows} rows in an Arrow message of {rows}")

@@ -1,18 +1,21 @@
 """Decodes record batches of message format v2, from the published format and nothing else.
 
-Records, compressed or not, and Arrow; a codec that is not known is refused by name.
+Records, compressed or not, and Arrow, for which a typed topic's columns are needed; a codec that is not known
+is refused by name.
 """
 
 import hashlib
 import struct
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from histories.arrow_payload import rows_of
 from histories.inflate import inflated
 from histories.soundness import DamagedBatchError, crc32c
+from histories.typed.columns import TopicColumns
+from histories.typed.payload import typed_rows
 
 ENVELOPE: Final = struct.Struct(">qiibIhiqqqhii")
 ENVELOPE_BYTES: Final = ENVELOPE.size
@@ -44,6 +47,8 @@ class Batch:
     records: tuple[tuple[int, str], ...]
     digest: str
     """Of all its bytes."""
+    cells: Mapping[int, Mapping[int, str]] = field(default_factory=dict)
+    """Of typed rows, by offset and column."""
 
 
 def read_batches(data: bytes, decode: Callable[[bytes], Batch] | None = None) -> Iterator[tuple[int, Batch]]:
@@ -66,14 +71,24 @@ def read_batches(data: bytes, decode: Callable[[bytes], Batch] | None = None) ->
         position = end
 
 
-def decode_batch(data: bytes) -> Batch:
-    """Everything in it is checked."""
+def decode_batch(data: bytes, columns: TopicColumns | None = None) -> Batch:
+    """Everything in it is checked. ``columns``: those of its topic, if that is typed."""
     batch = decode_envelope(data)
     attributes, last_delta, count = _shape(data)
     if attributes & ~KNOWN_BITS or (attributes & ARROW and attributes & (CONTROL | CODEC_BITS)):
         raise DamagedBatchError(f"attributes {attributes:#x}")
     if batch.is_control:
         return batch
+    if columns is not None and count:
+        if not attributes & ARROW:
+            raise DamagedBatchError("records in a typed topic")
+        envelope, payload = data[CRC_BEGINS:ENVELOPE_BYTES], data[ENVELOPE_BYTES:]
+        typed = list(typed_rows(envelope, payload, columns, batch.base_offset, count, last_delta))
+        return replace(
+            batch,
+            records=tuple((offset, name) for offset, name, _ in typed),
+            cells={offset: cells for offset, _, cells in typed},
+        )
     if attributes & ARROW:
         rows = rows_of(data[ENVELOPE_BYTES:], batch.base_offset, count, last_delta, ID_HEADER.decode())
         return replace(batch, records=tuple(rows))

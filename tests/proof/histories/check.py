@@ -5,7 +5,14 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import Final
 
-from histories import rules_of_groups, rules_of_logs, rules_of_readers, rules_of_transactions, rules_of_writes
+from histories import (
+    rules_of_groups,
+    rules_of_logs,
+    rules_of_readers,
+    rules_of_rows,
+    rules_of_transactions,
+    rules_of_writes,
+)
 from histories.facts import Facts, Limits
 from histories.figures import Figures, figures_of
 from histories.findings import Finding, Judged, Judgement, Rule
@@ -175,6 +182,13 @@ RULES: Final = (
         "of a version of atomic writes one try is there, or none if no driver was told that it is committed",
         "versions of atomic writes",
         rules_of_writes.versions_are_written_once,
+    ),
+    Rule(
+        "RowsKeepTheirColumns",
+        "W2",
+        "a typed row shows in each of its reader's columns what its writer gave that column, and else null",
+        "typed rows that were read",
+        rules_of_rows.rows_keep_their_columns,
     ),
 )
 

@@ -4,7 +4,7 @@ Whoever records in memory (the simulation) makes these objects; the reader makes
 nanoseconds of one clock. A number that is not known is -1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -15,6 +15,9 @@ Outcome = Literal["ok", "fail", "info"]
 
 Record = tuple[int, str]
 """Offset and value."""
+
+Cell = tuple[int, int, str]
+"""Offset, the id of a column, and the text of what that row holds there."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,6 +46,8 @@ class Send:
     """The value of the record of which a pipeline made it."""
     in_flight: int = -1
     """How many requests of its producer may be under way at once."""
+    cells: Mapping[int, str] | None = None
+    """Of a typed row: what its columns hold, by their ids, nulls left out; None: it is no such row."""
 
     @property
     def is_ok(self) -> bool:
@@ -65,6 +70,10 @@ class Poll:
     """From which of these records on they were appended in which leader epoch; for no record if not known."""
     isolation: Literal["", "committed", "uncommitted"] = ""
     """Empty where nobody tells: then its topic has no transactions."""
+    columns: Sequence[int] | None = None
+    """Of typed rows: the ids of the columns that the reader was given; None: it told no columns."""
+    cells: Sequence[Cell] = ()
+    """What these columns held, nulls left out."""
 
 
 @dataclass(slots=True, eq=False)
@@ -101,6 +110,8 @@ class FinalRead:
     done_ns: int
     high_watermark: int = -1
     """The log's end for readers of uncommitted records, where ``end`` is that of committed ones."""
+    columns: Sequence[int] | None = None
+    cells: list[Cell] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -117,6 +128,8 @@ class Dump:
     records: list[tuple[int, int, str]]
     batches: list[tuple[int, int, str]]
     done_ns: int
+    cells: list[Cell] | None = None
+    """What all columns of typed rows hold, nulls left out; None: there are no such rows."""
 
 
 @dataclass(slots=True, eq=False)

@@ -169,6 +169,31 @@ def _epochs(fields: Fields, records: list[tuple[int, str]]) -> list[tuple[int, i
     return epochs
 
 
+def _columns(fields: Fields) -> list[int] | None:
+    """Ids of columns; None where they are absent."""
+    if fields.get("columns") is None:
+        return None
+    columns = _list(fields, "columns")
+    if not all(map(_is_offset, columns)):
+        raise HistoryError(f"columns are {_shown(columns)}, not whole numbers")
+    return columns
+
+
+def _cells_of_row(fields: Fields) -> dict[int, str] | None:
+    if fields.get("cells") is None:
+        return None
+    cells: dict[int, str] = {}
+    for one in _list(fields, "cells"):
+        if type(one) is not list or len(one) != 2 or not _is_offset(one[0]) or not _is_value(one[1]):
+            raise HistoryError(f"one of cells is {_shown(one)}, not [column, value]")
+        cells[one[0]] = one[1]
+    return cells
+
+
+def _cells(fields: Fields) -> list[tuple[int, int, str]]:
+    return [] if fields.get("cells") is None else _triples(fields, "cells")
+
+
 def _isolation(fields: Fields) -> Literal["", "committed", "uncommitted"]:
     match fields.get("isolation"):
         case None:
@@ -293,6 +318,7 @@ class _Joiner:
             send.source = _text(fields, "source", VALUE_MAX)
         if fields.get("in_flight") is not None:
             send.in_flight = _number(fields, "in_flight")
+        send.cells = _cells_of_row(fields)
         self._begin(fields, process, send)
         self._history.sends.append(send)
 
@@ -347,6 +373,8 @@ class _Joiner:
             _number(fields, "leader_epoch", -1),
             _epochs(fields, records),
             _isolation(fields),
+            _columns(fields),
+            _cells(fields),
         )
         self._history.reads.append(poll)
 
@@ -375,12 +403,14 @@ class _Joiner:
         known = self._finals.get((topic, partition))
         if known is None:
             mark = _number(fields, "high_watermark", -1)
-            read = FinalRead(topic, partition, start, end, _records(fields), t_ns, mark)
+            records, columns, cells = _records(fields), _columns(fields), _cells(fields)
+            read = FinalRead(topic, partition, start, end, records, t_ns, mark, columns, cells)
             self._finals[topic, partition] = read
         elif known.end != start:
             raise HistoryError(f"a second final read of {topic}-{partition}, or a part that is not the next")
         else:
             known.records += _records(fields)
+            known.cells += _cells(fields)
             known.end = end
 
     def _dump(self, t_ns: int, fields: Fields, process: str) -> None:
@@ -392,10 +422,11 @@ class _Joiner:
         start, end = _number(fields, "start"), _number(fields, "end")
         records = _triples(fields, "records")
         batches = [] if fields.get("batches") is None else _triples(fields, "batches")
+        cells = None if fields.get("cells") is None else _triples(fields, "cells")
         known = self._dumps.get((broker, topic, partition))
         if known is None:
             mark = _number(fields, "high_watermark")
-            dump = Dump(broker, topic, partition, start, end, mark, records, batches, t_ns)
+            dump = Dump(broker, topic, partition, start, end, mark, records, batches, t_ns, cells)
             self._dumps[broker, topic, partition] = dump
         elif known.end != start:
             raise HistoryError(
@@ -404,6 +435,8 @@ class _Joiner:
         else:
             known.records += records
             known.batches += batches
+            if cells is not None:
+                known.cells = [*(known.cells or ()), *cells]
             known.end = end
 
     # ---- groups --------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self
@@ -20,6 +20,8 @@ from typing import Any, Final, Literal, Self
 VERSION: Final = 1
 RECORDS_MAX: Final = 10_000
 """Longer reads are written in parts."""
+Cell = tuple[int, int, str]
+"""Offset, the id of a column, the text of what that row holds there."""
 ERROR_MAX: Final = 1_024
 
 
@@ -70,9 +72,11 @@ class Writer:
         transaction: str | None = None,
         source: str | None = None,
         in_flight: int | None = None,
+        cells: Mapping[int, str] | None = None,
     ) -> int:
         """Before the record may leave; the number is for what becomes of it. ``source``: the value of the
         record of which a pipeline made it. ``in_flight``: how many requests its producer may have under way.
+        ``cells``: what the columns of a typed row hold, but for nulls.
         """
         op = next(self._ops)
         self.line(
@@ -92,6 +96,7 @@ class Writer:
             transaction=transaction,
             source=source,
             in_flight=in_flight,
+            cells=None if cells is None else list(cells.items()),
         )
         return op
 
@@ -127,9 +132,11 @@ class Writer:
         leader_epoch: int | None = None,
         epochs: Sequence[tuple[int, int]] = (),
         isolation: Literal["committed", "uncommitted"] | None = None,
+        columns: Sequence[int] | None = None,
+        cells: Sequence[Cell] = (),
     ) -> None:
         """What a poll from position ``start`` gave; ``epochs``: from which offset on it was appended in which
-        leader epoch.
+        leader epoch. Of typed rows ``columns`` are those that were given, ``cells`` what they held.
         """
         self.line(
             process,
@@ -142,6 +149,8 @@ class Writer:
             leader_epoch=leader_epoch,
             epochs=epochs or None,
             isolation=isolation,
+            columns=columns,
+            cells=cells or None,
             **{"from": start},
         )
 
@@ -222,13 +231,17 @@ class Writer:
         end: int,
         records: Sequence[tuple[int, str]],
         high_watermark: int | None = None,
+        columns: Sequence[int] | None = None,
+        cells: Sequence[Cell] = (),
     ) -> None:
         """All of a partition, once everything is mended. ``high_watermark``: where the log ends for readers
-        of uncommitted records.
+        of uncommitted records. Of typed rows ``columns`` and ``cells`` are as of a poll.
         """
         place = {"topic": topic, "partition": partition, "high_watermark": high_watermark}
         for first, last, part in _parts(records, start, end):
-            self.line(process, "ok", "final", **place, start=first, end=last, records=part)
+            some = _cells_between(cells, first, last) or None
+            fields = {"start": first, "end": last, "records": part, "columns": columns, "cells": some}
+            self.line(process, "ok", "final", **place, **fields)
 
     def dump(
         self,
@@ -242,8 +255,9 @@ class Writer:
         high_watermark: int,
         records: Sequence[tuple[int, int, str]],
         batches: Sequence[tuple[int, int, str]] = (),
+        cells: Sequence[Cell] | None = None,
     ) -> None:
-        """One replica's log, as its files have it."""
+        """One replica's log, as its files have it. ``cells``: what the columns of typed rows hold."""
         parts = list(_parts(records, start, end))
         split = list(_split_batches(batches, [last for _, last, _ in parts]))
         for (first, last, part), digests in zip(parts, split, strict=True):
@@ -259,6 +273,7 @@ class Writer:
                 high_watermark=high_watermark,
                 records=part,
                 batches=digests or None,
+                cells=None if cells is None else _cells_between(cells, first, last),
             )
 
     # ---- events --------------------------------------------------------------------------------------------
@@ -278,6 +293,10 @@ def _parts(
         last = end if is_last else part[-1][0] + 1
         yield start, last, part
         start = last
+
+
+def _cells_between(cells: Sequence[Cell], first: int, end: int) -> list[Cell]:
+    return [cell for cell in cells if first <= cell[0] < end]
 
 
 def _split_batches(

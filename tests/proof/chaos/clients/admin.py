@@ -16,6 +16,7 @@ from kafka import TopicPartition as KafkaPythonPartition
 from kafka.admin import KafkaAdminClient
 
 from chaos.access import Access
+from chaos.typed.changes import change_columns, connected
 from histories import Writer
 
 EVERY_S = (2.0, 8.0)
@@ -48,7 +49,9 @@ class Administrators:
         moving: str,
         shrinking: str,
         every_s: tuple[float, float] = EVERY_S,
+        alters: bool = False,
     ) -> None:
+        """``alters``: there is a typed topic, whose columns are changed."""
         self.done: dict[str, int] = {}
         self.refused: dict[str, int] = {}
         self.mistakes: set[str] = set()
@@ -57,7 +60,7 @@ class Administrators:
         """Topics of ours that are there, with their numbers of partitions."""
         self._access, self._writer, self._rng = access, writer, rng
         self._brokers, self._topics, self._moving, self._shrinking = brokers, topics, moving, shrinking
-        self._every_s = every_s
+        self._every_s, self._alters = every_s, alters
         self._made = 0
         self._gone: list[str] = []
         self._leave = threading.Event()
@@ -79,6 +82,7 @@ class Administrators:
             "move-partition": self._move,
             "preferred-election": self._elect,
             "delete-records": self._delete_records,
+            **({"alter-columns": self._alter} if self._alters else {}),
         }
         while not self._leave.wait(self._rng.uniform(*self._every_s)):
             name = self._rng.choice(sorted(operations))
@@ -172,6 +176,10 @@ class Administrators:
         for error in elected.values():
             if error is not None and error.code() != KafkaError.ELECTION_NOT_NEEDED:
                 raise KafkaException(error)
+
+    def _alter(self) -> None:
+        with connected(self._access, int(TIMEOUT_S * 1000)) as cluster:
+            change_columns(cluster, self._rng)
 
     def _delete_records(self) -> None:
         topic = self._shrinking

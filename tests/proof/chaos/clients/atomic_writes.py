@@ -12,6 +12,7 @@ import itertools
 import json
 import random
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,13 +47,20 @@ NOT_COMMITTED: Final = "is not committed"
 
 def write(settings: Settings, writer: Writer) -> None:
     """One version after the other, until told to stop."""
+    write_versions(settings, writer, Driver)
+
+
+def write_versions(
+    settings: Settings, writer: Writer, make: "Callable[[Settings, Writer, ClusterClient], Driver]"
+) -> None:
+    """What ``make`` makes tries at them."""
     with ClusterClient(
         settings.access.bootstrap,
         client_id=settings.name,
         request_timeout_ms=REQUEST_TIMEOUT_MS,
         connector=settings.access.connector(),
     ) as cluster:
-        driver = Driver(settings, writer, cluster)
+        driver = make(settings, writer, cluster)
         version = next_version(Path(settings.folder), settings.name)
         while not settings.is_stopping:
             if driver.is_written(version):

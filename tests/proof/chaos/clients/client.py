@@ -37,6 +37,8 @@ ROLES = {
     ("trespasser", "confluent"): ("trespass", "try_by_librdkafka"),
     ("trespasser", "sparklog"): ("trespass", "try_by_requests"),
     ("guest", "sparklog"): ("trespass", "try_by_requests"),
+    ("typed-writes", "sparklog"): ("typed.typed_writes", "write"),
+    ("typed-tail", "sparklog"): ("typed.typed_reads", "tail"),
     ("reader", "confluent"): ("confluent_client", "re_read"),
     ("reader", "kafka-python"): ("kafka_python_client", "re_read"),
 }

@@ -8,8 +8,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from chaos.access import Access
 from chaos.clients.client_parts import value_of
+from chaos.clients.typed.json_rows import JsonRows
 from histories import Writer
 from histories.segments import DamagedLogError, read_replica
+from histories.typed.columns import TopicColumns
+from histories.write import Cell
 
 READ_TIMEOUT_S = 120.0
 NOTHING_OPEN_S = 30.0
@@ -20,16 +23,21 @@ class FinalReadFailed(Exception):  # noqa: N818 (it states a fact)
     """A partition could not be read to its end although nothing is wrong any more."""
 
 
-def read_everything(access: Access, topics: Mapping[str, int], writer: Writer) -> int:
-    """The final read of each partition; how many records there were."""
+def read_everything(
+    access: Access, topics: Mapping[str, int], writer: Writer, typed: Mapping[str, TopicColumns] | None = None
+) -> int:
+    """The final read of each partition; how many records there were. ``typed``: the columns of typed topics,
+    which change no more.
+    """
     consumer, other = _consumer(access, "committed"), _consumer(access, "uncommitted")
     total = 0
     nothing_open_by = time.monotonic() + NOTHING_OPEN_S
     try:
         for topic, partitions in topics.items():
+            rows = None if topic not in (typed or {}) else JsonRows((typed or {})[topic])
             for partition in range(partitions):
                 mark = _log_end(consumer, other, topic, partition, nothing_open_by)
-                total += _read(consumer, topic, partition, writer, mark)
+                total += _read(consumer, topic, partition, writer, mark, rows)
     finally:
         consumer.close()
         other.close()
@@ -75,12 +83,20 @@ def _watermarks(consumer: Consumer, topic: str, partition: int) -> tuple[int, in
             return low, high
 
 
-def _read(consumer: Consumer, topic: str, partition: int, writer: Writer, high_watermark: int) -> int:
+def _read(
+    consumer: Consumer,
+    topic: str,
+    partition: int,
+    writer: Writer,
+    high_watermark: int,
+    rows: JsonRows | None,
+) -> int:
     deadline = time.monotonic() + READ_TIMEOUT_S
     op = writer.end("final-reader", topic, partition)
     low, high = _watermarks(consumer, topic, partition)
     writer.ended("final-reader", op, high)
     records: list[tuple[int, str]] = []
+    cells: list[Cell] = []
     consumer.assign([TopicPartition(topic, partition, low)])
     trouble = ""
     # A compacted log may have nothing at its last offsets: only its end tells that all was read.
@@ -90,7 +106,11 @@ def _read(consumer: Consumer, topic: str, partition: int, writer: Writer, high_w
             at = records[-1][0] + 1 if records else low
             raise FinalReadFailed(f"{topic}/{partition} of [{low}, {high}) ends at {at} {trouble}")
         for message in consumer.consume(1_000, 0.2):
-            if message.error() is None:
+            if message.error() is None and rows is not None:
+                name, held = rows.row(message.key(), message.value())
+                records.append((message.offset(), name))
+                cells += [(message.offset(), column, text) for column, text in held.items()]
+            elif message.error() is None:
                 records.append((message.offset(), value_of(message.value(), message.headers())))
             elif message.error().code() == KafkaError._PARTITION_EOF:
                 is_whole = message.offset() >= high
@@ -105,6 +125,8 @@ def _read(consumer: Consumer, topic: str, partition: int, writer: Writer, high_w
         end=high,
         records=records,
         high_watermark=high_watermark,
+        columns=None if rows is None else rows.ids,
+        cells=cells,
     )
     return len(records)
 
@@ -131,5 +153,6 @@ def dump_replicas(
                     high_watermark=found.high_watermark,
                     records=found.records,
                     batches=found.batches,
+                    cells=found.cells,
                 )
     return wrong

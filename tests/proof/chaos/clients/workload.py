@@ -62,11 +62,18 @@ class ClientPlan:
     @property
     def is_transactional(self) -> bool:
         """Whether it produces in transactions."""
-        return self.role in ("transactions", "pipeline", "writes")
+        return self.role in ("transactions", "pipeline", "writes", "typed-writes")
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether its topic is the typed one."""
+        return self.role in ("typed-writes", "typed-tail")
 
     @property
     def is_transacted(self) -> bool:
         """Whether its topics are those with transactions."""
+        if self.is_typed:
+            return False
         return self.is_transactional or self.isolation is not None or self.is_red_trespasser
 
     @property
@@ -84,13 +91,13 @@ class ClientPlan:
         """One of ``KINDS``, or that of clients that a secured cluster has besides."""
         if self.user:
             return "secured"
-        if self.role == "writes":
-            return "writes"
+        if self.role == "writes" or self.is_typed:
+            return "typed" if self.is_typed else "writes"
         return "groups" if self.is_member else "transactions" if self.is_transacted else "plain"
 
 
 OUR_LIBRARIES = ("spark", "sparklog")
-KINDS = ("plain", "groups", "transactions", "writes")
+KINDS = ("plain", "groups", "transactions", "writes", "typed")
 """Clients by what they use of Kafka."""
 
 
@@ -113,6 +120,9 @@ CLIENTS = (
     ClientPlan("pipeline-1", "pipeline", "confluent", 1.0, idempotent=True),
     ClientPlan("pipeline-2", "pipeline", "confluent", 1.0, idempotent=True),
     ClientPlan("writes-1", "writes", "sparklog", 0.10, idempotent=True),
+    ClientPlan("typed-1", "typed-writes", "sparklog", 0.10, idempotent=True),
+    ClientPlan("typed-2", "typed-tail", "sparklog", 1.0),
+    ClientPlan("typed-3", "typed-tail", "sparklog", 1.0),
     ClientPlan("consumer-5", "tail", "confluent", 1.0, isolation="committed"),
     ClientPlan("consumer-6", "tail", "confluent", 1.0, isolation="uncommitted"),
 )
@@ -130,7 +140,7 @@ SECURED_CLIENTS = (
 """Beside the others on a secured cluster: who always is denied, and who is let in by one rule."""
 
 
-WRITERS = ("producer", "transactions", "writes", "guest", "trespasser", "pipeline")
+WRITERS = ("producer", "transactions", "writes", "typed-writes", "guest", "trespasser", "pipeline")
 ANSWERED = {
     "producer": "send",
     "member": "commit",
@@ -139,6 +149,7 @@ ANSWERED = {
     "pipeline": "finish",
     "writes": "written",
     "guest": "send",
+    "typed-writes": "written",
 }
 """What a client of a role is answered, as its history calls it; others poll."""
 REFUSED = ("trespasser",)
@@ -164,10 +175,12 @@ class Workload:
         clients: Sequence[ClientPlan] = CLIENTS,
         compacted: Collection[str] = (),
         transacted: Mapping[str, int] | None = None,
+        typed: Mapping[str, int] | None = None,
     ) -> None:
         """``access_of``: how clients of a team connect. It is asked at each start of one, and whom it answers
         otherwise later is moved. Records of ``compacted`` topics have keys; some are tombstones.
         ``transacted``: the topics with transactions; pipelines copy the first of them into the second.
+        ``typed``: the topic with columns.
         """
         self.histories = folder / "histories"
         self.crashes = 0
@@ -175,7 +188,8 @@ class Workload:
         """How often each client stood still, and was restarted."""
         self._folder, self._access_of, self._topics = folder, access_of, dict(topics)
         self._rng, self._rate, self._clients = rng, rate, clients
-        self._compacted, self._transacted = sorted(compacted), dict(transacted or {})
+        self._compacted = sorted(compacted)
+        self._transacted, self._typed = dict(transacted or {}), dict(typed or {})
         self._lives: dict[str, int] = {}
         self._accesses: dict[str, Access] = {}
         """How the last life of each client connects."""
@@ -230,7 +244,7 @@ class Workload:
         self._disturbances.go_on(is_over=True)
         killed: list[str] = []
         for roles in (
-            ("producer", "transactions", "writes", "guest", "trespasser"),
+            ("producer", "transactions", "writes", "typed-writes", "guest", "trespasser"),
             ("pipeline",),
         ):  # each reads what the one before wrote
             ending = [plan.name for plan in self._clients if plan.role in roles]
@@ -290,6 +304,8 @@ class Workload:
     def _topics_of(self, plan: ClientPlan) -> Mapping[str, int]:
         if plan.role == "guest":
             return {LENT: self._topics[LENT]}
+        if plan.is_typed:
+            return self._typed
         return self._transacted if plan.is_transacted else self._topics
 
     def _keep(self) -> None:

@@ -129,4 +129,10 @@ def test_clients_are_of_the_kinds_that_were_asked_for(tmp_path):
     both = _options(tmp_path, "--clients", "plain", "groups", parts=[_lived(5, spark="none")])
     assert {plan.kind for plan in both.clients} == {"plain", "groups"}
     assert any(plan.library == "spark" for plan in both.clients)
-    assert {plan.kind for plan in _options(tmp_path).clients} == {"plain", "groups", "transactions", "writes"}
+    assert {plan.kind for plan in _options(tmp_path).clients} == {
+        "plain",
+        "groups",
+        "transactions",
+        "writes",
+        "typed",
+    }

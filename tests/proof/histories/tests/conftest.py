@@ -59,10 +59,11 @@ class Scribe:
     def send(self, value, offset, *, leader_epoch=-1, **fields):
         return self.answer(self.begin(value, **fields), "ok", offset, leader_epoch)
 
-    def poll(self, start, *records, process="consumer", leader_epoch=-1, epochs=(), isolation=""):
+    def poll(self, start, *records, process="consumer", leader_epoch=-1, epochs=(), isolation="", **typed):
+        """``typed``: the columns and cells of typed rows."""
         begun_ns = self.tick()
-        poll = Poll(process, "t", 0, start, records, begun_ns, self.tick(), leader_epoch, epochs, isolation)
-        self.history.reads.append(poll)
+        fields = {"isolation": isolation, "leader_epoch": leader_epoch, "epochs": epochs, **typed}
+        self.history.reads.append(Poll(process, "t", 0, start, records, begun_ns, self.tick(), **fields))
 
     def seek(self, offset, process="consumer"):
         self.history.reads.append(Seek(process, "t", 0, offset, self.tick()))
@@ -70,20 +71,21 @@ class Scribe:
     def end(self, offset, leader_epoch=-1):
         self.history.ends.append(End("asker", "t", 0, self.tick(), self.tick(), offset, leader_epoch))
 
-    def final(self, *records, start=0, end=None, topic="t", high_watermark=-1):
+    def final(self, *records, start=0, end=None, topic="t", high_watermark=-1, **typed):
         last = records[-1][0] + 1 if records else start
         end = last if end is None else end
-        read = FinalRead(topic, 0, start, end, list(records), self.tick(), high_watermark)
+        read = FinalRead(topic, 0, start, end, list(records), self.tick(), high_watermark, **typed)
         self.history.finals.append(read)
 
-    def dump(self, broker, *records, start=0, end=None, high_watermark=None, digests=None):
+    def dump(self, broker, *records, start=0, end=None, high_watermark=None, digests=None, cells=None):
         end = records[-1][0] + 1 if end is None else end
         mark = end if high_watermark is None else high_watermark
         copies = [(offset, epoch, value) for offset, epoch, value in records]
         batches = [
             (offset, offset, digest) for (offset, _, _), digest in zip(records, digests or (), strict=False)
         ]
-        self.history.dumps.append(Dump(broker, "t", 0, start, end, mark, copies, batches, self.tick()))
+        dump = Dump(broker, "t", 0, start, end, mark, copies, batches, self.tick(), cells)
+        self.history.dumps.append(dump)
 
     def init(self, session, outcome="ok", transactional_id="id"):
         """A producer asks for its transactional id, and is answered."""

@@ -1,4 +1,4 @@
-"""What rules of transactions say when they had nothing to look at, as ``test_judged`` for the others."""
+"""What rules of transactions and typed rows say when they had nothing to look at."""
 
 import pytest
 
@@ -14,9 +14,9 @@ NAMES = [rule.name for rule in RULES if rule.number.startswith(("T", "W"))]
 def whole(scribe):
     """Transactions in which every rule of theirs has something to judge, and none is broken."""
     scribe.init("old")
-    scribe.send("a", 0, session="old", transaction="x")
+    scribe.send("a", 0, session="old", transaction="x", cells={2: "7"})
     scribe.finish("x")
-    scribe.poll(0, (0, "a"), isolation="committed")
+    scribe.poll(0, (0, "a"), isolation="committed", columns=[2], cells=[(0, 2, "7")])
     scribe.init("new")
     scribe.answer(scribe.begin("b", session="old", transaction="y"), "fail")
     scribe.send("copy of a", 0, session="new", transaction="z", topic="copied", source="a")
@@ -59,6 +59,11 @@ def no_writes(it):
         finish.write = ""
 
 
+def no_cells(it):
+    for send in it.history.sends:
+        send.cells = None
+
+
 def no_high_watermarks(it):
     for final in it.history.finals:
         final.high_watermark = -1
@@ -75,6 +80,7 @@ LACKING = [
     ("NothingHangs", no_high_watermarks, "no ends of logs for both kinds of readers"),
     ("VersionsAreWrittenOnce", no_writes, "no versions of atomic writes"),
     ("VersionsAreWrittenOnce", no_final, "no final read (1)"),
+    ("RowsKeepTheirColumns", no_cells, "no typed rows that were read"),
 ]
 
 
@@ -109,6 +115,7 @@ def test_every_rule_of_transactions_lacks_its_matter_somewhere():
         ("PipelinesCopyOnce", "ok, 2 records of pipelines' inputs"),
         ("NothingHangs", "ok, 1 ends of logs for both kinds of readers"),
         ("VersionsAreWrittenOnce", "ok, 1 versions of atomic writes"),
+        ("RowsKeepTheirColumns", "ok, 1 typed rows that were read"),
     ],
 )
 def test_a_rule_that_is_kept_says_how_much_it_judged(whole, name, told):

@@ -27,6 +27,7 @@ FLAG = "flag", True, (1, 0, "true", ["x"])
 RECORDS = "list of [integer, value]", [[0, "x"]], ("x", {}, [0], [[0]], [[0, 0]], [["0", "x"]])
 TRIPLES = "list of [integer, integer, value]", [[0, 0, "x"]], ("x", {}, [0], [[0, "x"]], [[0, "0", "x"]])
 SHARES = "list of values", ["x"], ("x", {}, [0], [["x"]])
+INTEGERS = "list of integers", [0], ("x", {}, ["x"], [[0]])
 EPOCHS = "list of [integer, integer]", [[0, 1]], ("x", {}, [0], [[0]], [[0, "1"]])
 
 
@@ -40,7 +41,9 @@ TYPES = {
     "batches": TRIPLES,
     "before": INTEGER,
     "broker": TEXT,
+    "cells": TRIPLES,
     "cleanup": one_of("delete", "compact"),
+    "columns": INTEGERS,
     "end": INTEGER,
     "epochs": EPOCHS,
     "error": TEXT,
@@ -82,7 +85,7 @@ TYPES = {
 }
 """Of each field: its type in words, a value that is one, values that are none."""
 
-OF_DUMPS = {"records": TRIPLES}
+OF_KIND = {"dump": {"records": TRIPLES}, "send": {"cells": RECORDS}}
 ON_EVERY_LINE = {"t_ns", "process", "type", "f"}
 KINDS = sorted(_Joiner()._takers, key=lambda kind: (kind[1], kind[0]))
 
@@ -109,7 +112,7 @@ class Watched(dict):
 
 def type_of(name, what):
     assert name in TYPES, f"say in TYPES what {name} of {what} is"
-    return OF_DUMPS.get(name, TYPES[name]) if what == "dump" else TYPES[name]
+    return OF_KIND.get(what, {}).get(name, TYPES[name])
 
 
 def full_line(kind, what):

@@ -5,6 +5,7 @@ from histories.tests.breaches import (
     of_groups,
     of_readers,
     of_records,
+    of_rows,
     of_transactions,
     of_writes,
 )
@@ -17,6 +18,7 @@ __all__ = [
     "of_groups",
     "of_readers",
     "of_records",
+    "of_rows",
     "of_transactions",
     "of_writes",
 ]
