@@ -1,12 +1,13 @@
 """Machines with brokers, two controller candidates, ZooKeeper and a network: what there is in a run."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from simulation.clients.administrator import Administrator
+from simulation.invariants.access.access_rules import AccessRules
 from simulation.invariants.coordinators import CoordinatorsAreAReplay
 from simulation.invariants.leadership import LeadershipIsAnnounced
 from simulation.invariants.tiers import TierRules
@@ -14,6 +15,7 @@ from simulation.invariants.waits import LOOK_MS, CommitsWhatTheIsrHas
 from simulation.machines.broker import (
     RELAUNCH_MS,
     STOPPED_CLEANLY,
+    Access,
     Machine,
     SimulatedBroker,
     World,
@@ -26,6 +28,7 @@ from simulation.machines.tasks import Stage
 from simulation.machines.zookeeper import Ensemble
 from simulation.plans.operations import Operation
 from simulation.plans.plan import CONTROLLERS, MAIN_TOPIC, SIDE_TOPIC, Plan
+from simulation.plans.principals import BROKER, TEAM_TOPICS, principal_of
 from simulation.plans.transactions import has_pipelines
 from simulation.plans.typed import TYPED_TOPIC
 from simulation.plans.writes import member_silence_ms
@@ -33,9 +36,10 @@ from simulation.schedule import US_PER_MS, Process, Schedule
 from simulation.story import Story
 from simulation.witness import Witness
 from sparklog.core.controller.state.wishes import Wish
-from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from sparklog.model.settings.config import BrokerConfig
+from sparklog.model.zookeeper import Operation as Write
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 
 REPORT_MS: Final = 2
@@ -71,6 +75,17 @@ class Cluster:
         if plan.tier is not None:
             store = ObjectStore(self.schedule, plan.tier.delay_ms)
             tiers = TierRules(store.objects, plan.tier.grace_ms, lambda: self.schedule.now_ms)
+        self.access: AccessRules | None = None
+        """None without principals."""
+        if plan.principals is not None:
+            network.principal_of = principal_of
+            self.access = AccessRules(
+                plan.principals,
+                ensemble.tree,
+                lambda: self.schedule.now_us,
+                self._topic_name,
+                self._reach,
+            )
         identities = ProducerIdsAreUnique(tell=self.story.tell)
         leadership = LeadershipIsAnnounced()
         self.world = World(
@@ -84,6 +99,7 @@ class Cluster:
             plan.directories,
             plan.load_turn_us,
             store,
+            None if self.access is None else Access(BROKER, self.access.stores),
         )
         self.machines = {host: Machine(BrokerId(number)) for number, host in enumerate(plan.brokers, 1)}
         self.seats = {host: Seat(host) for host in (*plan.brokers, *CONTROLLERS)}
@@ -97,6 +113,7 @@ class Cluster:
                 MAIN_TOPIC,
                 SIDE_TOPIC,
                 *([TYPED_TOPIC] if plan.typed is not None else []),
+                *(TEAM_TOPICS if plan.principals is not None else []),
                 *([GROUP_OFFSETS_TOPIC] if plan.groups or has_pipelines(plan.transactions) else []),
                 *([TRANSACTION_STATE_TOPIC] if plan.transactions or plan.writes else []),
             ),
@@ -126,6 +143,8 @@ class Cluster:
         self.administrator.side_configs = plan.side_configs
         ensemble.on_change = self.witness.look_at_zookeeper
         ensemble.on_write = self.witness.look_at_write
+        if self.access is not None:
+            self._look_at_access(self.access)
         self.schedule.on_step = self._look
         self.schedule.on_standstill = self._look_beside
         self.done: Counter[str] = Counter()
@@ -145,6 +164,38 @@ class Cluster:
         self._by_process: dict[Process, SimulatedBroker] = {}
         self._by_controller: dict[Process, SimulatedController] = {}
 
+    def _look_at_access(self, access: AccessRules) -> None:
+        ensemble, witness = self.world.ensemble, self.witness
+
+        def look_at_zookeeper() -> None:
+            witness.look_at_zookeeper()
+            access.history.look_at_zookeeper()
+
+        def look_at_write(operations: Sequence[Write]) -> None:
+            witness.look_at_write(operations)
+            access.history.look_at_write(operations)
+
+        ensemble.on_change, ensemble.on_write = look_at_zookeeper, look_at_write
+        self.world.network.on_answer = access.rights.on_answer
+        witness.add_rule_of_replicas(access.rights)
+        access.serving = lambda: [one.process for one in self._served().values()]
+
+    def _reach(self, mark: str) -> None:
+        self.witness.marks.reach(mark)
+
+    def _topic_name(self, topic_id: TopicId) -> str | None:
+        seen = self.witness.seen_topics
+        return next((name for name, one in seen.items() if one.node.id == topic_id), None)
+
+    def _served(self) -> dict[str, SimulatedBroker | SimulatedController]:
+        return {**self.brokers, **self.controllers}
+
+    def be_silent(self) -> None:
+        """Leave it to clients to notice what is wrong."""
+        self.witness.be_silent()
+        if self.access is not None:
+            self.access.be_silent()
+
     def start(self) -> None:
         self.world.ensemble.start()
         for host in self.seats:
@@ -160,9 +211,15 @@ class Cluster:
             self._commits.look_at(
                 broker.machine.broker_id, replicas, self.witness.truths, process.monotonic_ms()
             )
+        if self.access is not None:
+            for one in self._served().values():
+                hears = self.world.ensemble.hears_in_time(one.process)
+                self.access.stores.look_whether_late(one.process, is_undisturbed=hears)
         self.schedule.after(LOOK_MS * US_PER_MS, None, self._look_at_waits)
 
     def _look(self, process: Process | None) -> None:
+        if self.access is not None and process is not None:
+            self.access.stores.look_at(process)
         broker = self._by_process.get(process) if process is not None else None
         if broker is not None and broker.body is not None and broker.process.is_alive:
             body = broker.body

@@ -27,6 +27,7 @@ from simulation.clients.groups.crowd import Crowd, crowds_of
 from simulation.clients.idempotent_producers import Producer
 from simulation.clients.plain_producers import PlainProducer
 from simulation.clients.rereaders import Rereader
+from simulation.clients.teams.team_crowd import TeamCrowd, teams_of
 from simulation.clients.transactions.crew import Crew, crews_of
 from simulation.clients.transactions.reader import CommittedReader
 from simulation.clients.typed.typed_crowd import TypedCrowd
@@ -34,10 +35,11 @@ from simulation.clients.writes.batch_reads import BatchReads
 from simulation.clients.writes.job import Job, jobs_of
 from simulation.cluster import Cluster
 from simulation.dumps import dump_replicas
-from simulation.invariants.cuts import CutRules
+from simulation.invariants.atomic_writes.cuts import CutRules
 from simulation.invariants.invariant import Violation
 from simulation.machines.broker import Machine
 from simulation.machines.member_ids import drawn_member_ids
+from simulation.machines.notification_spans import short_notification_spans
 from simulation.machines.producer_id_blocks import small_blocks
 from simulation.machines.tiering import small_tiers
 from simulation.machines.write_spans import short_write_spans
@@ -46,6 +48,7 @@ from simulation.operators.broker_operators import Operators
 from simulation.operators.last_resort import Operator
 from simulation.plans.operations import TOPIC_KINDS
 from simulation.plans.plan import CONTROLLERS, FAULTS_BEGIN_MS, MAIN_TOPIC, SIDE_TOPIC, Plan, ProducerPlan
+from simulation.plans.principals import TEAM_TOPICS
 from simulation.plans.typed import DDL, TYPED_TOPIC
 from simulation.schedule import US_PER_MS, Escaped, OutOfSteps, dice
 from simulation.strikes.strikes import Strikes
@@ -141,6 +144,7 @@ def _simulate(plan: Plan, mutant: Mutant | None, is_told: bool, for_clients_only
         small_blocks(plan.seed),
         drawn_member_ids(plan.seed),
         short_write_spans(plan.seed),
+        short_notification_spans(plan.principals),
         small_tiers(plan.tier),
         applied(mutant, run.cluster.world.ensemble),
         _ExceptionsAreViolations(is_deaf=for_clients_only),
@@ -193,7 +197,7 @@ class _Run:
         self._is_healed = False
         cluster = self.cluster
         if for_clients_only:
-            cluster.witness.be_silent()
+            cluster.be_silent()
         self._place = Workplace(
             cluster.schedule,
             cluster.world.network,
@@ -211,11 +215,13 @@ class _Run:
         self._jobs = jobs_of(self._place, plan.writes, cluster.witness.writes, written)
         cuts = CutRules(cluster.witness.writes, cluster.witness.truths)
         reads = [BatchReads(self._place, cuts, written)] if self._jobs else []
-        self._everybody: list[Crowd | Crew | Job | BatchReads] = [
+        self._teams = teams_of(self._place, plan.principals, cluster.access)
+        self._everybody: list[Crowd | Crew | Job | BatchReads | TeamCrowd] = [
             *self._crowds,
             *self._crews,
             *self._jobs,
             *reads,
+            *self._teams,
         ]
         self._committed_readers: list[CommittedReader] = []
         self._typed = None if plan.typed is None else TypedCrowd(self._place, plan.typed, CONTROLLERS)
@@ -261,6 +267,8 @@ class _Run:
         self._create(MAIN_TOPIC, "topic", self.plan.partitions, self.plan.topic_configs)
         if self._typed is not None:
             self._create(TYPED_TOPIC, "typed topic", 1, schema_settings(DDL))
+        for topic in TEAM_TOPICS if self._teams else ():
+            self._create(topic, topic, 1, {})
 
     def _create(self, name: str, dice_name: str, partitions: int, configs: Mapping[str, str]) -> None:
         schedule = self.cluster.schedule
@@ -288,6 +296,7 @@ class _Run:
             self._start_both(TopicPartition(SIDE_TOPIC, 0))
         for crowd in self._everybody:
             crowd.start()
+        self.consumers += [auditor for teams in self._teams for auditor in teams.auditors]
         if self._typed is not None:
             self._typed.start()
             self.cluster.witness.add_rule_of_replicas(self._typed.rules)
@@ -302,7 +311,8 @@ class _Run:
         for number, acks in enumerate(mix.plain_acks):
             where = TopicPartition(MAIN_TOPIC, draw.randrange(self.plan.partitions))
             interval_ms = draw.choice((100.0, 300.0))
-            self._plain.append(PlainProducer(self._place, number, where, acks=acks, interval_ms=interval_ms))
+            name = f"plain-{number}"
+            self._plain.append(PlainProducer(self._place, name, where, acks=acks, interval_ms=interval_ms))
             self._plain[-1].start()
         for number in range(self.plan.partitions):
             where = TopicPartition(MAIN_TOPIC, number)

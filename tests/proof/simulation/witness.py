@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from simulation.invariants.atomic_writes.writes import WriteRules
 from simulation.invariants.coordinator_logs import rows_in
 from simulation.invariants.derived import EpochsAreAsTheLogSays, ProducersAreAsTheLogSays
 from simulation.invariants.durable import AcknowledgedIsSynced
@@ -26,7 +27,6 @@ from simulation.invariants.states import ControllersAreSane, StatesAreSound, che
 from simulation.invariants.tiers import TierRules
 from simulation.invariants.transaction_replay import LastStableIsAsTheLogSays
 from simulation.invariants.transactions import TransactionRules, Where
-from simulation.invariants.writes import WriteRules
 from simulation.machines.controller import SimulatedController
 from simulation.machines.producer_id_blocks import ProducerIdsAreUnique
 from simulation.marks import Marks

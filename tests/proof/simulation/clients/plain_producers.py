@@ -36,9 +36,9 @@ class PlainProducer(Client):
     """Sends each batch once, whatever becomes of it, and does not wait for one before it sends the next."""
 
     def __init__(
-        self, place: Workplace, number: int, topic_partition: TopicPartition, *, acks: int, interval_ms: float
+        self, place: Workplace, name: str, topic_partition: TopicPartition, *, acks: int, interval_ms: float
     ) -> None:
-        super().__init__(place, f"plain-{number}", topic_partition)
+        super().__init__(place, name, topic_partition)
         self.acks = acks
         self.is_stopping = False
         self.waiting = 0

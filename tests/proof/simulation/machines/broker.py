@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 from simulation.disks.disk import SimulatedDisk
+from simulation.invariants.access.rule_stores import RuleStores
 from simulation.invariants.leadership import Announcements, LeadershipIsAnnounced
 from simulation.machines.blocking_work import ControllerCalls, WorkThreads
 from simulation.machines.loops import TURN_US
@@ -33,9 +34,11 @@ from sparklog.broker.coordination.coordinators import CoordinatorShards
 from sparklog.broker.life.body import BodyPorts, BrokerBody, Lanes
 from sparklog.broker.life.broker_life import BrokerLife
 from sparklog.broker.life.open_directories import Host
+from sparklog.broker.partition.partition import Partition
 from sparklog.broker.ports import Ports
 from sparklog.broker.replicas.partition_table import PartitionTable
 from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller
+from sparklog.core.security.requester import ANONYMOUS
 from sparklog.model.cluster_facts import Broker, plaintext
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
@@ -50,6 +53,14 @@ RELAUNCH_MS: Final = 300
 """What a supervisor waits before it launches a broker again that could not start."""
 
 PORT: Final = 9092
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What machines need to know of principals. ``principal`` is their own."""
+
+    principal: str
+    stores: RuleStores
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +79,8 @@ class World:
     load_turn_us: int = TURN_US
     """How long a coordinator takes at least to read the next piece of its log."""
     store: ObjectStore | None = None
+    access: Access | None = None
+    """None without access rules."""
 
 
 @dataclass(slots=True)
@@ -212,6 +225,10 @@ class SimulatedBroker:
         return epoch.stat.version
 
 
+def _holds(body: BrokerBody, partition: Partition) -> bool:
+    return body.replicas.get(partition.topic_partition) is partition
+
+
 class SimulatedPorts:
     """``LifePorts`` of one process: its disk, network, loops and chores are events."""
 
@@ -280,11 +297,15 @@ class SimulatedPorts:
             producer_ids=WatchedIds(self._machine.broker_id, calls, threads, world.identities),
             new_seed=lambda: self._cleaner_draw.getrandbits(64),
             store=None if self._store is None else self._store.ports,
+            own_principal=ANONYMOUS if world.access is None else world.access.principal,
             leadership_listeners=(lambda replicas: Announcements(world.leadership, process.name, replicas),),
         )
 
     def listen(self, body: BrokerBody) -> Broker:
-        machine, config = self._machine, self._world.config
+        machine, config, access = self._machine, self._world.config, self._world.access
+        control = body.context.access_control
+        if access is not None and control is not None:
+            access.stores.enrol(self._process, control.authorizer, partial(_holds, body))
         self._world.network.listen(machine.address, self._process, body.dispatcher)
         has_racks = bool(config.get_str("replica.selector.class"))
         rack = f"rack-{machine.broker_id % 2}" if has_racks else None

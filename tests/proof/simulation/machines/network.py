@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from simulation.schedule import US_PER_MS, Event, Process, Schedule, dice
 from sparklog.broker.dispatch import begins_beside
+from sparklog.core.security.requester import ANONYMOUS
 from sparklog.model.cluster_facts import DEFAULT_LISTENER
 from sparklog.model.parts import Part, read_parts
 from sparklog.model.time import MonotonicMs
@@ -89,7 +90,15 @@ class Call:
     """One request on its way; exactly one of ``on_response`` and ``on_failure`` is called, or neither if
     the caller dies."""
 
-    __slots__ = ("connection", "deadline", "message_key", "on_failure", "on_response", "version")
+    __slots__ = (
+        "connection",
+        "deadline",
+        "is_repeated",
+        "message_key",
+        "on_failure",
+        "on_response",
+        "version",
+    )
 
     def __init__(
         self,
@@ -105,6 +114,8 @@ class Call:
         self.on_response = on_response
         self.on_failure = on_failure
         self.deadline: Event | None = None
+        self.is_repeated = False
+        """Whether the request arrives a second time."""
 
     def abandon(self) -> None:
         """Close the connection, as ``PeerConnections.forget`` does; whoever waits on it is told."""
@@ -177,6 +188,8 @@ class Connection:
         schedule.at(self._arrival_us, None, lambda: self._arrive(frame))
         late_us = weather.draw_repeat_us()
         if late_us is not None:
+            if call is not None:
+                call.is_repeated = True
             echo = Connection(
                 self.network, self.caller, self.origin, self.address, is_echo=True, is_bound=self._is_bound
             )
@@ -219,6 +232,7 @@ class Connection:
             client_host=self.origin,
             listener=DEFAULT_LISTENER,
             received_ms=MonotonicMs(self.network.schedule.now_ms),
+            principal=self.network.principal_of(self.origin),
         )
         path = _Answers(self, host)
         exchange = Exchange(memoryview(bytearray(frame)[SIZE_PREFIX_BYTES:]), context, path, self._forms)
@@ -299,6 +313,7 @@ class _Answers:
         self._host = host
 
     def send_reply(self, exchange: Exchange, parts: Any, throttle_ms: int) -> None:
+        self._connection.network.on_answer(self._host.process, exchange, list(parts))
         self._connection.answer(self._host, exchange, list(parts))
 
     def let_next_begin(self, exchange: Exchange) -> None:
@@ -330,6 +345,10 @@ class Network:
     """Told of marks."""
     story: Callable[[str, str], None] = lambda who, what: None
     """Told of what becomes of frames."""
+    principal_of: Callable[[str], str] = lambda origin: ANONYMOUS
+    """As whom the program at an address has logged in."""
+    on_answer: Callable[[Process, Exchange, list[Part]], None] = lambda process, exchange, parts: None
+    """Shown each answer before it leaves its process."""
     _weather: dict[tuple[str, str], Weather] = field(default_factory=dict)
     _flips: dict[str, float] = field(default_factory=dict)
     """How likely a bit flips of a batch on its way to an address."""

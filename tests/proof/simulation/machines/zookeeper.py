@@ -39,6 +39,9 @@ SESSION_CHECK_MS: Final = 100
 SILENCE_MS: Final = 300
 """How long an operation waits for a connection before it ends in ConnectionLost."""
 
+NEWS_MS: Final = 100
+"""Within this time news are not late."""
+
 LATE_MS: Final = (60, 400, 1_500)
 """How long a write may still be under way after its client was told that the connection is lost."""
 
@@ -121,6 +124,13 @@ class Ensemble:
     def hurry_watches(self, late_ms: float) -> None:
         self.late_watches_ms = max(0.0, self.late_watches_ms - late_ms)
 
+    def hears_in_time(self, process: Process) -> bool:
+        """Whether nothing keeps news of ZooKeeper from the process now, and nothing has since the last
+        question.
+        """
+        heard = [one.hears_in_time() for one in self._clients.values() if one.process is process]
+        return bool(heard) and all(heard)
+
     def _of(self, host: str) -> "list[SimulatedZooKeeper]":
         return self._at_host.get(host, [])
 
@@ -186,6 +196,7 @@ class SimulatedZooKeeper:
         self._is_closed = False
         self._has_expired = False
         self._last_delivery_us = 0
+        self._losses_known = 0
         self._behind: ZooKeeperTree | None = None
         self._unheard: list[Callable[[], None]] = []
         self._session_id = ensemble.open_session(self)
@@ -201,6 +212,12 @@ class SimulatedZooKeeper:
     @property
     def is_heard(self) -> bool:
         return self._is_connected and self.process.is_running
+
+    def hears_in_time(self) -> bool:
+        """As of the ensemble, for one client."""
+        known, self._losses_known = self._losses_known, self.losses
+        is_late = self._last_delivery_us > self._ensemble.schedule.now_us + NEWS_MS * US_PER_MS
+        return self.is_heard and known == self.losses and self._behind is None and not is_late
 
     def on_session(self, callback: Callable[[SessionEvent], None]) -> None:
         self._listeners.append(callback)

@@ -26,6 +26,7 @@ from simulation.mutants.mutant import Mutant
 from simulation.mutants.proposals import PROPOSALS
 from simulation.mutants.recovery import RECOVERY
 from simulation.mutants.restarts import RESTARTS
+from simulation.mutants.security.principals import PRINCIPALS
 from simulation.mutants.storage import STORAGE
 from simulation.mutants.tiering import TIERING
 
@@ -55,6 +56,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *TIERING,
     *HISTORIES,
     *COLUMNS,
+    *PRINCIPALS,
 )
 
 

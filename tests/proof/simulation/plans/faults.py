@@ -207,6 +207,8 @@ class Hunt:
     """Share of the seeds that have operators."""
     typed: float = 0.0
     """Share of the seeds that have a typed topic."""
+    principals: float = 0.0
+    """Share of the seeds that have principals and access rules."""
 
 
 NO_HUNT: Final = Hunt()

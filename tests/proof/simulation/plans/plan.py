@@ -21,6 +21,12 @@ from simulation.plans.operations import (
     draw_operations,
     draw_times,
 )
+from simulation.plans.principals import (
+    WITH_PRINCIPALS,
+    PrincipalPlan,
+    draw_principals,
+    settings_for_principals,
+)
 from simulation.plans.swarm import add_blackouts, add_flips, add_lost_disks, draw_faults
 from simulation.plans.tier import (
     TierPlan,
@@ -114,6 +120,7 @@ class Plan:
     writes: tuple[WritePlan, ...] = ()
     tier: TierPlan | None = None
     typed: TypedPlan | None = None
+    principals: PrincipalPlan | None = None
     wishes: WishPlan | None = None
     load_turn_us: int = 50
     """How long a coordinator takes at least to read the next piece of its log."""
@@ -281,6 +288,10 @@ def draw_plan(
             has_store=tier is not None,
         )
         operations = give_up_store(dice(seed, "store given up"), operations, faults)
+    share = WITH_PRINCIPALS if hunt is None else hunt.principals
+    principals = draw_principals(seed, faults, session_timeout_ms, share=share)
+    if principals is not None:
+        settings.update(settings_for_principals(principals))
     return Plan(
         seed=seed,
         settings=settings,
@@ -301,6 +312,7 @@ def draw_plan(
         writes=writes,
         tier=tier,
         typed=draw_typed(seed) if hunt is None else draw_typed(seed, share=hunt.typed),
+        principals=principals,
         wishes=wishes,
         load_turn_us=draw_load_turn_us(seed),
         steps_max=steps_max,

@@ -7,7 +7,7 @@ from typing import Final
 
 from simulation.clients.client import Workplace
 from simulation.clients.writes.cut_task import CutTask
-from simulation.invariants.cuts import CutRules, Execution
+from simulation.invariants.atomic_writes.cuts import CutRules, Execution
 from simulation.schedule import US_PER_MS, dice
 from sparklog.model.ids import TopicPartition
 

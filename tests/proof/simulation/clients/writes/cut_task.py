@@ -13,7 +13,7 @@ from simulation.clients.client import Workplace
 from simulation.clients.transactions.script import Ask, GaveUpError, Script, Wait
 from simulation.clients.writes.asking import ask_coordinator
 from simulation.clients.writes.leaders import ANSWERED, LeadersClient
-from simulation.invariants.cuts import CutRules, Execution, Read
+from simulation.invariants.atomic_writes.cuts import CutRules, Execution, Read
 from simulation.truth import Entry, entry_of
 from sparklog.client.fetched import Fetched, FetchTerms, fetch_request, fetched_of
 from sparklog.client.isolation import IsolationLevel

@@ -15,7 +15,7 @@ from simulation.clients.client import RETRY_MS, Workplace
 from simulation.clients.transactions.script import GaveUpError, Script, ScriptedClient, Wait
 from simulation.clients.writes.asking import ask_coordinator
 from simulation.clients.writes.task import Message, Task
-from simulation.invariants.writes import Attempt, WriteRules
+from simulation.invariants.atomic_writes.writes import Attempt, WriteRules
 from simulation.plans.writes import WritePlan
 from simulation.schedule import US_PER_MS, dice
 from sparklog.model.ids import TopicPartition

@@ -8,7 +8,7 @@ from typing import Final
 from simulation.clients.client import Workplace
 from simulation.clients.writes.driver import Driver, Progress
 from simulation.clients.writes.task import Task
-from simulation.invariants.writes import WriteRules
+from simulation.invariants.atomic_writes.writes import WriteRules
 from simulation.plans.writes import WriteChurn, WritePlan, app_id
 from simulation.schedule import US_PER_MS, dice
 from sparklog.model.ids import TopicPartition

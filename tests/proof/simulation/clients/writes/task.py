@@ -13,7 +13,7 @@ from simulation.clients.client import RETRY_MS, Workplace
 from simulation.clients.transactions.script import Ask, FencedError, GaveUpError, Script, Wait
 from simulation.clients.transactions.sender import AGAIN_MS, BatchSender
 from simulation.clients.writes.asking import ask_coordinator
-from simulation.invariants.writes import Attempt, Member, WriteRules
+from simulation.invariants.atomic_writes.writes import Attempt, Member, WriteRules
 from simulation.plans.writes import WritePlan, member_silence_ms
 from simulation.schedule import US_PER_MS
 from sparklog.model.ids import TopicPartition

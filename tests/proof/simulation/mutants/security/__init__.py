@@ -1,4 +1,4 @@
-"""Holes of security, and bugs of batches that are cut, each with the check that finds it: seeds cannot."""
+"""Holes of security, and bugs of batches that are cut, most with a check of their own that finds them."""
 
 from simulation.mutants.security.checked_mutant import CheckedMutant
 from simulation.mutants.security.registry import CHECKED

@@ -111,7 +111,7 @@ def test_what_a_plain_producer_is_told_is_shown_to_the_witness(acks, outcome, is
     shown = []
     witness = SimpleNamespace(truths={TP: truth}, on_ack=lambda *what: shown.append(what))
     place = SimpleNamespace(schedule=Schedule(), seed=1, witness=witness)
-    producer = PlainProducer(place, 1, TP, acks=acks, interval_ms=10.0)
+    producer = PlainProducer(place, "plain-1", TP, acks=acks, interval_ms=10.0)
     record = SimpleNamespace(outcome=outcome, entry="the batch", offset=7)
     producer._show(record, truth if is_same_topic else SimpleNamespace())
     assert shown == ([(truth, "the batch", 7)] if is_shown else [])

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from simulation.invariants.atomic_writes.writes import Attempt, WriteRules
 from simulation.invariants.transactions import TransactionRules
-from simulation.invariants.writes import Attempt, WriteRules
 from simulation.marks import Marks
 from simulation.truth import Entry, PartitionTruth, TransactionPart
 from sparklog.model.ids import TopicPartition

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from simulation.invariants.atomic_writes.write_decisions import WriteDecisions
 from simulation.invariants.invariant import Invariant, Violation
 from simulation.invariants.transactions import Transaction, TransactionRules, Where
-from simulation.invariants.write_decisions import WriteDecisions
 from simulation.marks import Marks
 from simulation.schedule import US_PER_MS
 from simulation.truth import Entry, PartitionTruth, ReplicaView

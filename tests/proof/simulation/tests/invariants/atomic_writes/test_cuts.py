@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulation.invariants.cuts import CutRules, Read
+from simulation.invariants.atomic_writes.cuts import CutRules, Read
 from simulation.invariants.invariant import Violation
 from simulation.truth import Entry
 from sparklog.client.transactions.cut import Cut

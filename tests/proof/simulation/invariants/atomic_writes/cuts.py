@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from simulation.invariants.atomic_writes.writes import Commit, WriteRules
 from simulation.invariants.invariant import Violation
 from simulation.invariants.transactions import BatchKey, batch_key
-from simulation.invariants.writes import Commit, WriteRules
 from simulation.truth import Entry, PartitionTruth
 from sparklog.client.transactions.cut import Cut
 from sparklog.model.ids import TopicPartition

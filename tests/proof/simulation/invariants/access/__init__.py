@@ -1,0 +1,1 @@
+"""Rules of access rights: who has which rules when, and what is done by them."""

@@ -1,0 +1,47 @@
+"""Principals in whole runs: rules change under two teams, and nobody does what no rule allows."""
+
+import pytest
+
+from simulation.plans.faults import Fault
+from simulation.plans.plan import draw_plan
+from simulation.plans.principals import (
+    BROKER,
+    NEVER_MS,
+    OFFICE,
+    WITH_PRINCIPALS,
+    draw_principals,
+    principal_of,
+)
+from simulation.run import simulate
+
+REACHED = {"access rules were changed", "a write was denied", "a read was denied"}
+
+
+def test_a_seventh_of_the_seeds_has_principals():
+    drawn = [one for one in (draw_principals(seed, (), 1_000) for seed in range(1, 2_001)) if one]
+    assert abs(len(drawn) / 2_000 - WITH_PRINCIPALS) < 0.03
+    assert {one.are_brokers_by_rule for one in drawn} == {True, False}
+    assert {one.allows_without_rules for one in drawn} == {True, False}
+
+
+def test_who_calls_says_which_principal_it_is():
+    origins = ("broker-1", "broker-2-1", "controller-a", "red-writer-0", "red", "producer-1", "redish-1")
+    assert [principal_of(one) for one in origins] == [
+        *(BROKER, BROKER, BROKER, "User:red"),
+        *(OFFICE, OFFICE, OFFICE),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["lag zookeeper", "delay watches"])
+def test_notifications_stay_where_somebody_who_is_connected_may_hear_of_them_late(kind):
+    late = Fault(0, 2_000, kind, "broker-1", "", 900, 0.0)
+    plan = draw_principals(1, (late,), 1_000, share=1.0)
+    assert plan.kept_ms == NEVER_MS
+    assert draw_principals(1, (), 1_000, share=1.0).kept_ms < NEVER_MS
+
+
+@pytest.mark.parametrize("seed", [seed for seed in range(1, 40) if draw_plan(seed).principals][:2])
+def test_rules_change_under_two_teams_and_no_rule_is_broken(seed):
+    outcome = simulate(draw_plan(seed))
+    assert outcome.violation is None
+    assert outcome.marks.keys() >= REACHED
