@@ -194,6 +194,18 @@ class ClusterChanges:
         self, targets: Mapping[TopicPartition, Sequence[int] | None], *, timeout_ms: int = 30_000
     ) -> Refusals:
         """Begin to move partitions to these brokers, preferred leader first; None cancels a move."""
+        return self.reassign_with_throttle(targets, -1, timeout_ms=timeout_ms)[0]
+
+    def reassign_with_throttle(
+        self,
+        targets: Mapping[TopicPartition, Sequence[int] | None],
+        bytes_per_s: int,
+        *,
+        timeout_ms: int = 30_000,
+    ) -> tuple[Refusals, int]:
+        """The same, with what each broker sends and fetches at most for these moves, and the operation that
+        limits them until they have ended; -1 if none does. ``bytes_per_s`` -1: no limit.
+        """
         topics: dict[str, list[ReassignablePartition]] = {}
         for partition, replicas in targets.items():
             wanted = None if replicas is None else list(replicas)
@@ -203,10 +215,11 @@ class ClusterChanges:
         request = AlterPartitionReassignmentsRequest(
             timeout_ms=timeout_ms,
             topics=[ReassignableTopic(name=topic, partitions=moves) for topic, moves in topics.items()],
+            throttle=bytes_per_s,
         )
         response: AlterPartitionReassignmentsResponse = self._cluster.call_controller(request, _whole_error)
         _check(response.error_code, response.error_message, "the reassignment")
-        return {
+        refused = {
             TopicPartition(topic.name, one.partition_index): KafkaError(
                 one.error_code, one.error_message or "refused"
             )
@@ -214,6 +227,7 @@ class ClusterChanges:
             for one in topic.partitions
             if one.error_code is not ErrorCode.none
         }
+        return refused, response.operation
 
     def delete_records(
         self, offsets: Mapping[TopicPartition, int], *, timeout_ms: int = 60_000

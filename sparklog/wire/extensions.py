@@ -70,6 +70,8 @@ _WITHOUT_STORE: Final = Extension(5_020, "without_store", "int64")
 _STORE_GIVEN_UP: Final = Extension(5_021, "store_given_up_in_epoch", "int64")
 _SCHEMA_VERSION: Final = Extension(5_030, "schema_version", "int64")
 _COLUMNS: Final = Extension(5_032, "columns", "int64 array")
+_THROTTLE: Final = Extension(5_040, "throttle", "int64")
+_OPERATION: Final = Extension(5_041, "operation", "int64")
 
 EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = MappingProxyType(
     {
@@ -97,6 +99,8 @@ EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = 
         (18, "response", "ApiVersionsResponse"): (_OWN_APIS,),
         (24, "request", "AddPartitionsToTxnTopic"): (_TOPIC_ID,),
         (43, "request", "ElectLeadersRequest"): (_WITHOUT_STORE,),
+        (45, "request", "AlterPartitionReassignmentsRequest"): (_THROTTLE,),
+        (45, "response", "AlterPartitionReassignmentsResponse"): (_OPERATION,),
     }
 )
 """By API key, direction and the name of the message class that carries them."""

@@ -183,11 +183,19 @@ class MoveLeaders:
 
 @dataclass(frozen=True, slots=True)
 class Reassign:
-    """Moves that were asked for, write by write; ``results`` are those of the writes before."""
+    """Moves that were asked for, write by write; ``results`` are those of the writes before.
+
+    ``throttle``: bytes a second, 0 for no limit; ``operation``: which one a write before has begun for it,
+    or -1. ``asked_ms``: when it was asked for, in milliseconds since 1970.
+    """
 
     command: CommandId
     moves: tuple[Move, ...]
     results: tuple[PartitionResult, ...] = ()
+    throttle: int = 0
+    requested_by: str = ""
+    asked_ms: int = 0
+    operation: int = -1
 
     def __str__(self) -> str:
         return f"Reassign(command={self.command}, {_begin_of(self.moves)})"

@@ -118,16 +118,15 @@ def elect_leaders_response(result: PartitionsResult) -> ElectLeadersResponse:
 
 
 def alter_reassignments(request: AlterPartitionReassignmentsRequest) -> AlterReassignments:
-    return AlterReassignments(
-        tuple(
-            Move(
-                TopicPartition(topic.name, one.partition_index),
-                None if one.replicas is None else _ids(one.replicas),
-            )
-            for topic in request.topics
-            for one in topic.partitions
+    moves = tuple(
+        Move(
+            TopicPartition(topic.name, one.partition_index),
+            None if one.replicas is None else _ids(one.replicas),
         )
+        for topic in request.topics
+        for one in topic.partitions
     )
+    return AlterReassignments(moves, max(0, request.throttle))
 
 
 def alter_reassignments_response(result: PartitionsResult) -> AlterPartitionReassignmentsResponse:
@@ -146,6 +145,7 @@ def alter_reassignments_response(result: PartitionsResult) -> AlterPartitionReas
         responses=[
             ReassignableTopicResponse(name=topic, partitions=results) for topic, results in by_topic.items()
         ],
+        operation=result.operation,
     )
 
 

@@ -90,7 +90,8 @@ def _find(source: ReportSource, operation: int) -> ReportedOperation | None:
 
 
 def _how_far(one: ReportedOperation) -> str:
-    unit = "replicas" if one.kind in ("drain", "fill") else "brokers"
+    units = {"drain": "replicas", "fill": "replicas", "reassign": "partitions"}
+    unit = units.get(one.kind, "brokers")
     text = f"operation {one.id_}: {one.done} of {one.total} {unit} done"
     waits = waiting_for(one)
     return f"{text}; waiting for: {'; '.join(waits)}" if waits else text

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from sparklog.cli.cluster.reassign.execute import tell_refusals
-from sparklog.cli.cluster.reassign.move_throttle import remove_and_tell
 from sparklog.cli.cluster.reassign.plan_file import read_plan
 from sparklog.cli.command import DONE, FAILED
 from sparklog.cli.connect import wants_json
@@ -38,8 +37,6 @@ def cancel(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
     back = [one for one in chosen if one not in refused and one not in over]
     _wait_until_back(cluster, back)
     _show_cancelled(arguments, back, ongoing, over)
-    if not changes.ongoing_moves():
-        remove_and_tell(cluster, {one.topic for one in (plan or ongoing)})
     return FAILED if refused else DONE
 
 

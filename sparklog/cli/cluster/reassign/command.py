@@ -2,7 +2,7 @@
 
 plan      where partitions should be; writes a file that can be looked at, and edited
 execute   begin its moves, and watch them
-verify    how far they are; the throttle goes when all are done
+verify    how far they are
 cancel    take moves back that are under way
 """
 
@@ -32,9 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_execute(actions)
     verifying = add_action(actions, "verify", "tell how far the moves of a plan are", verify, EXAMPLES)
     _add_plan_option(verifying, "default: every move that is under way")
-    verifying.add_argument(
-        "--keep-throttle", action="store_true", help="leave the throttle also when nothing moves any more"
-    )
     cancelling = add_action(actions, "cancel", "take moves back that are under way", cancel, EXAMPLES)
     _add_plan_option(cancelling, "the moves of this plan; default: all")
 
@@ -68,7 +65,7 @@ def _add_execute(actions: Actions) -> None:
         "--throttle",
         type=positive,
         metavar="BYTES_PER_S",
-        help="what a broker sends at most to replicas that are not in sync, and fetches for its own",
+        help="what each broker sends and fetches at most for these moves, until they are done",
     )
     parser.add_argument("--no-wait", action="store_true", help="begin the moves, and do not watch them")
 

@@ -1,6 +1,6 @@
 """``sparklog reassign execute``: begin the moves of a plan, and wait until they are done.
 
-The controller carries out the moves, and continues if this command ends early.
+The controller carries out the moves, and continues if this command ends early. A throttle ends with them.
 """
 
 import argparse
@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from sparklog.cli.cluster.reassign.move_throttle import remove_and_tell, set_throttle
 from sparklog.cli.cluster.reassign.plan_file import Plan, read_plan
 from sparklog.cli.cluster.reassign.proposal import placement_of
 from sparklog.cli.cluster.reassign.standings import look, show
@@ -28,13 +27,11 @@ POLL_MS: Final = 250
 
 def execute(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
     plan = read_plan(arguments.plan)
-    changes = ClusterChanges(cluster)
     with patience("beginning the moves"):
         before = _placement(cluster, plan)
-        ongoing = changes.ongoing_moves()
+        ongoing = ClusterChanges(cluster).ongoing_moves()
         _tell_what_is_replaced(plan, ongoing)
-        _limit(cluster, arguments, before, plan, ongoing)
-        refused = changes.reassign(plan)
+        refused = _begin(cluster, plan, before, arguments.throttle)
     tell_refusals(refused)
     begun = {one: replicas for one, replicas in plan.items() if one not in refused}
     if not arguments.no_wait and begun:
@@ -55,8 +52,6 @@ def _conclude(cluster: ClusterClient, arguments: argparse.Namespace, plan: Plan,
     if arguments.no_wait:
         say(_how_to_go_on(arguments))
         return FAILED if refused else DONE
-    if arguments.throttle is not None and not ClusterChanges(cluster).ongoing_moves():
-        remove_and_tell(cluster, {one.topic for one in plan})
     return DONE if all(one.is_done for one in standings) and not refused else FAILED
 
 
@@ -81,21 +76,18 @@ def _tell_what_is_replaced(plan: Plan, ongoing: Mapping[TopicPartition, OngoingM
             say(f"warning: {partition} is on its way to {old}; it goes to {new} instead")
 
 
-def _limit(
-    cluster: ClusterClient,
-    arguments: argparse.Namespace,
-    before: Plan,
-    plan: Plan,
-    ongoing: Mapping[TopicPartition, OngoingMove],
-) -> None:
-    rate: int | None = arguments.throttle
-    if rate is None:
-        return
-    brokers = set_throttle(cluster, before, plan, ongoing, rate)
-    say(
-        f"each of the brokers {brokers} sends and fetches at most {rate} bytes a second for replicas that "
-        "are not in sync, until all moves are done"
-    )
+def _begin(cluster: ClusterClient, plan: Plan, before: Plan, bytes_per_s: int | None) -> Refusals:
+    refused, operation = ClusterChanges(cluster).reassign_with_throttle(plan, bytes_per_s or -1)
+    if bytes_per_s is None:
+        return refused
+    if operation >= 0:
+        say(
+            f"operation {operation} limits what each broker sends and fetches for these moves to "
+            f"{bytes_per_s} bytes a second, until they are done"
+        )
+    elif any(set(plan[one]) - set(before[one]) for one in plan if one not in refused):
+        say("warning: the moves are not limited, because the controller is of an older release")
+    return refused
 
 
 def tell_refusals(refused: Refusals) -> None:
@@ -139,8 +131,7 @@ def _how_far(
 def _how_to_go_on(arguments: argparse.Namespace) -> str:
     path: Path = arguments.plan
     words = f"--plan {shlex.quote(str(path))} {cluster_words(arguments)}"
-    limit = " (and removes the throttle when all are done)" if arguments.throttle is not None else ""
     return (
-        f"`sparklog reassign verify {words}` tells how far they are{limit}, "
+        f"`sparklog reassign verify {words}` tells how far they are, "
         f"`sparklog reassign cancel {words}` takes them back"
     )

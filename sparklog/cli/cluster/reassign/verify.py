@@ -1,9 +1,8 @@
-"""``sparklog reassign verify``: show the progress of a plan, and remove the throttle when nothing moves."""
+"""``sparklog reassign verify``: show the progress of a plan."""
 
 import argparse
 import json
 
-from sparklog.cli.cluster.reassign.move_throttle import remove_and_tell
 from sparklog.cli.cluster.reassign.plan_file import Plan, read_plan
 from sparklog.cli.cluster.reassign.standings import look, show
 from sparklog.cli.command import DONE, FAILED
@@ -24,9 +23,6 @@ def verify(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
         show(standings)
     else:
         print("no move is under way")
-    if not ClusterChanges(cluster).ongoing_moves() and not arguments.keep_throttle:
-        topics = {one.topic for one in plan} or set(cluster.metadata(None).topics)
-        remove_and_tell(cluster, topics)
     return DONE if all(one.is_done for one in standings) else FAILED
 
 

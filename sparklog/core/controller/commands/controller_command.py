@@ -165,8 +165,9 @@ def describe_change(request: Request) -> str | None:
         case ElectLeaders(unclean, partitions):
             kind = "unclean" if unclean else "preferred"
             return f"elect {kind} leaders of {'all' if partitions is None else len(partitions)} partitions"
-        case AlterReassignments(moves):
-            return f"move {_some([str(move.partition) for move in moves])}"
+        case AlterReassignments(moves, throttle):
+            limit = f" with at most {throttle} bytes a second" if throttle else ""
+            return f"move {_some([str(move.partition) for move in moves])}{limit}"
         case OperateBrokers(kind, brokers, _, is_all):
             return f"{kind} {'all brokers' if is_all else 'brokers ' + _some(list(map(str, brokers)))}"
         case CancelOperation(operation):

@@ -77,11 +77,14 @@ class PartitionResult:
 
 @dataclass(frozen=True, slots=True)
 class PartitionsResult:
-    """``error`` is about the request as a whole."""
+    """``error`` is about the request as a whole. ``operation``: the one whose throttle limits the moves that
+    were asked for; -1 where none does.
+    """
 
     partitions: tuple[PartitionResult, ...] = ()
     error: ErrorCode = ErrorCode.none
     message: str = ""
+    operation: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,12 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class AlterReassignments:
+    """``throttle``: what each broker sends and fetches at most for these moves, in bytes a second; 0: no
+    limit.
+    """
+
     moves: tuple[Move, ...]
+    throttle: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from sparklog.core.controller.operations.availability import (
     short_without,
     stays_in_sync,
 )
-from sparklog.core.controller.operations.moves import drain, fill
+from sparklog.core.controller.operations.moves import carry_on, drain, fill
 from sparklog.core.controller.operations.operation_end import end
 from sparklog.core.controller.operations.operation_writes import (
     Advance,
@@ -56,7 +56,10 @@ def _advance(image: ClusterImage, operation: Operation) -> Advance:
         case OperationKind.fill:
             moves = fill(image, operation)
             return _done(image, operation) if moves is None else moves
-        case OperationKind.remove | OperationKind.reassign:
+        case OperationKind.reassign:
+            waits = carry_on(image, operation)
+            return _done(image, operation) if waits is None else waits
+        case OperationKind.remove:
             return _done(image, operation)
 
 

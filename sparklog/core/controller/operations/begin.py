@@ -17,24 +17,17 @@ from sparklog.core.controller.operations.operation_progress import total_of
 from sparklog.core.controller.operations.operation_writes import OperationWrites
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.state.operations import (
-    ENDED_KEPT_MAX,
     Operation,
-    OperationForgotten,
     OperationState,
-    operation_path,
 )
 from sparklog.core.controller.state.wishes import Wish
 from sparklog.core.controller.steps import BeginOperation, Decision
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId
-from sparklog.model.zookeeper import Delete
 
 BROKERS_MAX: Final = 1_000
 LAGGING_MAX: Final = 200
 """A restart remembers that many partitions whose ISR was not full before; with more it is refused."""
-
-FOREGOING_MAX: Final = 20
-"""How many nodes of ended operations one write deletes."""
 
 
 def decide_begin(image: ClusterImage, step: BeginOperation) -> Decision | OperationResult:
@@ -76,10 +69,7 @@ def _write(image: ClusterImage, step: BeginOperation, operation: Operation) -> D
         for broker in operation.brokers:
             writes.wish(broker, Wish.serving)
     writes.put(operation)
-    ended = sorted(one.id for one in image.operations.values() if not one.is_running)
-    for old in ended[: max(0, len(ended) - ENDED_KEPT_MAX)][:FOREGOING_MAX]:
-        writes.operations.append(Delete(operation_path(old)))
-        writes.changes.append(OperationForgotten(old))
+    writes.forget_ended()
     result = OperationResult(operation=operation.id)
     return Decision(step, tuple(writes.operations), tuple(writes.changes), result)
 

@@ -29,7 +29,9 @@ NEXT_ROUND_AT: Final = ROUND_MAX // 2
 
 
 def moves_of(image: ClusterImage, operation: Operation) -> list[TopicPartition]:
-    """Moves under way away from drained brokers, or to filled ones."""
+    """Moves under way away from drained brokers, to filled ones, or of a plan."""
+    if operation.kind is OperationKind.reassign:
+        return [one for one in operation.partitions if one in image.moving]
     brokers = set(operation.brokers)
     is_drain = operation.kind is OperationKind.drain
     if not is_drain and operation.kind is not OperationKind.fill:
@@ -95,6 +97,12 @@ def fill(image: ClusterImage, operation: Operation) -> Advance | None:
     if decision is not None:
         return decision
     return _unless_something_moves(image, own, refused) if own or refused else None
+
+
+def carry_on(image: ClusterImage, operation: Operation) -> Advance | None:
+    """What the moves of a plan wait for; None once all have ended."""
+    own = moves_of(image, operation)
+    return _unless_something_moves(image, own, []) if own else None
 
 
 def _bad_destinations(image: ClusterImage, partition: TopicPartition) -> list[BrokerId]:

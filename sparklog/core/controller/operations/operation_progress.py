@@ -1,4 +1,6 @@
-"""How far an operation is, in numbers: brokers that are done, or for drains and fills replicas."""
+"""How far an operation is, in numbers: brokers that are done, for drains and fills replicas, for a
+plan partitions.
+"""
 
 from sparklog.core.controller.operation_kind import OperationKind
 from sparklog.core.controller.operations.moves import moves_of
@@ -19,6 +21,8 @@ def total_of(image: ClusterImage, operation: Operation) -> int:
 
 def done_of(image: ClusterImage, operation: Operation) -> int:
     """What is done of that now; topics that come or go meanwhile change it."""
+    if operation.kind is OperationKind.reassign:
+        return operation.total - len(moves_of(image, operation))
     if operation.kind not in _BY_REPLICAS:
         return operation.position
     if operation.kind is OperationKind.drain:

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from sparklog.core.controller.state.applications import KnownBroker, encode_known, known_broker_path
 from sparklog.core.controller.state.image import BrokerNoted, Change, ClusterImage
 from sparklog.core.controller.state.operations import (
+    ENDED_KEPT_MAX,
     Operation,
+    OperationForgotten,
     OperationWritten,
     Phase,
     encode_operation,
@@ -15,8 +18,11 @@ from sparklog.core.controller.state.operations import (
 from sparklog.core.controller.state.wishes import Wish
 from sparklog.core.controller.steps import AdvanceOperation, Decision
 from sparklog.model.ids import BrokerId
-from sparklog.model.zookeeper import Create, SetData
+from sparklog.model.zookeeper import Create, Delete, SetData
 from sparklog.model.zookeeper import Operation as ZooKeeperOperation
+
+FOREGOING_MAX: Final = 20
+"""How many nodes of ended operations one write deletes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,13 @@ class OperationWrites:
         is_new = operation.version < 0
         self.operations.append(Create(path, data) if is_new else SetData(path, data, operation.version))
         self.changes.append(OperationWritten(replace(operation, version=operation.version + 1)))
+
+    def forget_ended(self) -> None:
+        """Those that ended before the last hundred, some of them with each new operation."""
+        ended = sorted(one.id for one in self.image.operations.values() if not one.is_running)
+        for old in ended[: max(0, len(ended) - ENDED_KEPT_MAX)][:FOREGOING_MAX]:
+            self.operations.append(Delete(operation_path(old)))
+            self.changes.append(OperationForgotten(old))
 
     def wish(self, broker: BrokerId, wish: Wish) -> None:
         """A wish to serve also asks for a start, now."""

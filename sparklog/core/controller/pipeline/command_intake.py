@@ -92,7 +92,7 @@ def take_command(work: PendingWork, command: CommandId, given: Command, now_ms: 
     bill = Bill(work.mutations, table, payer, MonotonicMs(now_ms))
     match request:
         case AlterPartition() | AllocateProducerIds() | CreateAcls() | DeleteAcls() | AlterReassignments():
-            work.add(_only_step(command, request))
+            work.add(_only_step(command, given, request))
         case LoseLogs():
             return [Answer(command, lose_logs(work, request))]
         case ControlledShutdown():
@@ -121,6 +121,7 @@ def take_command(work: PendingWork, command: CommandId, given: Command, now_ms: 
 
 def _only_step(
     command: CommandId,
+    given: Command,
     request: AlterPartition | AllocateProducerIds | CreateAcls | DeleteAcls | AlterReassignments,
 ) -> Step:
     match request:
@@ -131,7 +132,13 @@ def _only_step(
         case CreateAcls() | DeleteAcls():
             return ApplyAcls(command, request)
         case AlterReassignments():
-            return Reassign(command, request.moves)
+            return Reassign(
+                command,
+                request.moves,
+                throttle=request.throttle,
+                requested_by=str(given.requester),
+                asked_ms=given.asked_ms,
+            )
 
 
 def _operate(

@@ -10,9 +10,9 @@ from sparklog.core.controller.commands.user_commands import DescribeUsers
 from sparklog.core.controller.leaders.isr_changes import decide_isrs
 from sparklog.core.controller.leaders.leader_moves import decide_leaders
 from sparklog.core.controller.leaders.partition_writes import PARTITIONS_PER_WRITE_MAX, decide_elections
-from sparklog.core.controller.leaders.reassignment import decide_moves
 from sparklog.core.controller.operations.begin import decide_begin
 from sparklog.core.controller.operations.cancelling import decide_cancel
+from sparklog.core.controller.operations.planned_moves import decide_plan
 from sparklog.core.controller.pipeline.broker_steps import (
     fail_brokers,
     finish_shutdown,
@@ -140,7 +140,7 @@ def _decide_command(
         case MoveLeaders(command):
             return _answer_or_write(command, decide_leaders(work.image, step))
         case Reassign(command):
-            return _answer_or_write(command, decide_moves(work.image, step))
+            return _answer_or_write(command, decide_plan(work.image, step))
 
 
 def _decide_operation(

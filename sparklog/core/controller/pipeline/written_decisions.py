@@ -13,7 +13,7 @@ from sparklog.core.controller.state.image import (
     SchemaChanged,
     TopicConfigsChanged,
 )
-from sparklog.core.controller.state.operations import OperationWritten
+from sparklog.core.controller.state.operations import Operation, OperationWritten
 from sparklog.core.controller.state.partition_rules import follows
 from sparklog.core.controller.steps import (
     AddPartitions,
@@ -111,13 +111,22 @@ def _replay(work: PendingWork, change: Change) -> None:
                 work.pushes.partition_changed(partition, roles=True, is_new=False)
         case BrokerConfigsChanged():
             work.pushes.brokers_changed = True
-        case OperationWritten(operation) if operation.throttle:
-            work.pushes.brokers_changed = True  # its rate comes or goes
+        case OperationWritten(operation):
+            _note_operation(work, operation)
         case DeletionStarted(topic):
             work.pushes.deletion_started(work.image, topic)
     work.image.replay(change)
     if isinstance(change, BrokerConfigsChanged):
         work.check(partition for partition, _ in work.image.partitions())
+
+
+def _note_operation(work: PendingWork, operation: Operation) -> None:
+    if not operation.throttle:
+        return
+    work.pushes.brokers_changed = True  # its rate comes or goes
+    for partition in operation.partitions:
+        if work.image.state(partition) is not None:  # its topic names it as throttled, or no more
+            work.pushes.partition_changed(partition, roles=False, is_new=False)
 
 
 def _note_partition(work: PendingWork, change: PartitionChanged) -> None:

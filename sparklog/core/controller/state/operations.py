@@ -65,6 +65,8 @@ class Operation:
     """Brokers that were not there when it began: a restart does not wait for their replicas."""
     lagging: tuple[TopicPartition, ...] = ()
     """Partitions that had another replica out of sync when it began: a restart does not wait for them."""
+    partitions: tuple[TopicPartition, ...] = ()
+    """The partitions of a plan that it limits; other operations find theirs in the image."""
     version: int = -1
     """That of its node; -1 before it is written."""
 
@@ -78,7 +80,11 @@ class Operation:
         return self.brokers[self.position] if self.position < len(self.brokers) else None
 
     def __str__(self) -> str:
-        return f"operation {self.id} ({self.kind} {', '.join(map(str, self.brokers))})"
+        if self.kind is OperationKind.reassign:
+            subject = "of 1 partition" if self.total == 1 else f"of {self.total} partitions"
+        else:
+            subject = ", ".join(map(str, self.brokers))
+        return f"operation {self.id} ({self.kind} {subject})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +124,7 @@ def encode_operation(operation: Operation) -> bytes:
             "done": operation.done,
             "away": list(operation.away),
             "lagging": _by_topic(operation.lagging),
+            "partitions": _by_topic(operation.partitions),
         }
     )
 
@@ -144,6 +151,7 @@ def decode_operation(operation: int, data: bytes, version: int) -> Operation:
             done=int(document["done"]),
             away=_ids(document["away"]),
             lagging=_partitions(document["lagging"]),
+            partitions=_partitions(document.get("partitions", {})),
             version=version,
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:

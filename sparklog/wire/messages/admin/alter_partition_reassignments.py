@@ -22,10 +22,15 @@ class ReassignableTopic:
 
 @dataclass(slots=True, kw_only=True)
 class AlterPartitionReassignmentsRequest:
+    """``throttle`` is an extension of ours: what each broker sends and fetches at most for these moves, in
+    bytes a second; -1: no limit.
+    """
+
     API_KEY: ClassVar[int] = 45
 
     timeout_ms: int = 60_000
     topics: list[ReassignableTopic] = field(default_factory=list)
+    throttle: int = -1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,9 +48,12 @@ class ReassignableTopicResponse:
 
 @dataclass(slots=True, kw_only=True)
 class AlterPartitionReassignmentsResponse:
+    """``operation`` is an extension of ours: the operation that limits the moves; -1: none does."""
+
     API_KEY: ClassVar[int] = 45
 
     throttle_time_ms: int = 0
     error_code: ErrorCode = ErrorCode.none
     error_message: str | None = None
     responses: list[ReassignableTopicResponse] = field(default_factory=list)
+    operation: int = -1

@@ -20,7 +20,6 @@ pytestmark = pytest.mark.integration
 
 E0 = TopicPartition("events", 0)
 WAIT_S = 60
-LIMIT = {"follower.replication.throttled.rate", "leader.replication.throttled.rate"}
 
 
 @pytest.fixture
@@ -99,14 +98,20 @@ def test_what_is_even_already_is_left_alone(administer, cluster):
     )
 
 
-def test_a_throttle_is_set_for_the_moves_and_goes_with_them(administer, cluster, topic, plan):
+def test_a_throttle_is_an_operation_and_ends_with_the_moves(administer, cluster, topic, plan):
     new = others(*topic)[0]
     ran = administer(f"reassign execute --plan {plan(('events', 0, topic[0], new))} --throttle 1000000")
     assert ran.status == DONE
-    brokers = sorted([*topic, new])
-    assert f"each of the brokers {brokers} sends and fetches at most 1000000 bytes a second" in ran.err
-    assert f"the throttle was removed from brokers {brokers} and topics ['events']" in ran.err
-    until(lambda: cluster.admin.topic_configs(["events"]) == {"events": {}}, "all brokers to be notified")
+    assert "limits what each broker sends and fetches for these moves to 1000000 bytes a second" in ran.err
+    until(lambda: operations(administer) == [("reassign", "done", 1, 1)], "the end of the operation")
+    assert cluster.admin.topic_configs(["events"]) == {"events": {}}
+    throttle = cluster._broker(topic[0]).body.parts.throttles.leader
+    until(lambda: not throttle.names(E0), "all brokers to be notified")
+
+
+def operations(administer):
+    listed = json.loads(administer("brokers operations --json").out)["operations"]
+    return [(one["kind"], one["state"], one["done"], one["total"]) for one in listed]
 
 
 def test_a_move_under_way_is_watched_verified_and_taken_back(administer, cluster, topic, plan, monkeypatch):
@@ -125,8 +130,25 @@ def test_a_move_under_way_is_watched_verified_and_taken_back(administer, cluster
     ran = administer("reassign cancel")
     assert ran.status == DONE
     assert ran.out.startswith(f"events-0: cancelled; the copies on brokers [{new}] go, {sorted(topic)} stay")
-    assert "the throttle was removed" in ran.err
     assert cluster.partitions("events")[0].replicas == topic
+    assert list(cluster.admin.topic_configs(["events"])["events"]) == [
+        "leader.replication.throttled.replicas"
+    ]
+
+
+def test_a_throttle_needs_no_command_that_ends_it_and_other_tools_keep_theirs(
+    administer, cluster, topic, plan
+):
+    cluster.produce("events", ["x" * 1_000] * 10)
+    path, _ = stuck(cluster, topic, plan)
+    assert administer(f"reassign execute --plan {path} --throttle 1000000 --no-wait").status == DONE
+    assert operations(administer) == [("reassign", "running", 0, 1)]
+    rate = {"leader.replication.throttled.rate": None}
+    ClusterChanges(cluster.client).alter_broker_configs(topic[0], rate)
+    until(lambda: operations(administer) == [("reassign", "done", 1, 1)], "the end of the operation")
+    assert list(cluster.admin.topic_configs(["events"])["events"]) == [
+        "leader.replication.throttled.replicas"
+    ]
 
 
 def test_an_interrupt_leaves_the_moves_running_and_says_so(administer, cluster, topic, plan, monkeypatch):
