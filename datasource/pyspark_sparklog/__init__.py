@@ -13,7 +13,7 @@ Options have the names of Spark's Kafka connector, in any case.
     reads  subscribe, subscribePattern or assign (one of them is required); startingOffsets, endingOffsets,
            startingTimestamp, endingTimestamp, startingOffsetsByTimestamp, endingOffsetsByTimestamp,
            startingOffsetsByTimestampStrategy; keyFormat, valueFormat, keyFormat.errors, valueFormat.errors;
-           columns; includeMetadata (typed topics);
+           columns; where, includeMetadata (typed topics);
            failOnDataLoss; minPartitions, maxRecordsPerPartition, bytesPerTask (batch);
            maxOffsetsPerTrigger, minOffsetsPerTrigger, maxTriggerDelay, reportOffsets, reportAs (stream)
     writes topic (or a column of that name), delivery, txnAppId, txnVersion; createTopic=typed,

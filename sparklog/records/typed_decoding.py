@@ -9,7 +9,7 @@ with these alone (``arrow/cut_batch``).
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,10 @@ import pyarrow as pa
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.schema.data_types import Columns
 from sparklog.model.schema.paths import quoted
+from sparklog.model.schema.predicates.tree import Condition, columns_of
 from sparklog.records.arrow.arrow_types import TIMESTAMP, arrow_type
 from sparklog.records.arrow.header import NO_COLUMN, DamagedColumn
+from sparklog.records.arrow.row_filter import judged
 from sparklog.records.arrow.topic_columns import TopicColumns, UnknownColumns
 from sparklog.records.arrow.typed_payload import TypedRows, read_typed
 from sparklog.records.bridge import numbers
@@ -44,6 +46,8 @@ class TypedReading:
     wanted: Columns
     ask: Callable[[int], TopicColumns] | None = None
     with_times: bool = True
+    where: Condition | None = None
+    """Which rows are wanted; None for all. Its columns have the types of the reader, as ``wanted`` do."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -61,7 +65,9 @@ class TypedReading:
         """The columns of which anything is read."""
         timestamp = self.topic.newest.timestamp
         with_time = self.with_times and timestamp != NO_COLUMN
-        return frozenset(field.id for field in self.wanted) | ({timestamp} if with_time else set())
+        judged_by = () if self.where is None else columns_of(self.where)
+        ids = frozenset(field.id for field in (*self.wanted, *judged_by))
+        return ids | ({timestamp} if with_time else set())
 
     @property
     def named_ids(self) -> tuple[int, ...] | None:
@@ -70,7 +76,7 @@ class TypedReading:
         return None if ids.issuperset(field.id for field in self.topic.newest.columns) else tuple(sorted(ids))
 
     def read(self, buffer: Bytes, batches: Iterable[Batch]) -> Iterator[pa.RecordBatch]:
-        """The rows of ``batches``, the result of ``split(buffer)``, in order. The caller checks CRCs.
+        """The wanted rows of ``batches``, the result of ``split(buffer)``, in order. The caller checks CRCs.
 
         CorruptBatch for an unreadable batch. UnknownColumns for one of a version of the columns that nobody
         can be asked for. SchemaError for a value that a wanted column's type cannot hold.
@@ -84,7 +90,14 @@ class TypedReading:
             if self.with_times:
                 times_us = np.clip(rows.timestamps_ms(), None, _MS_MAX) * _MICROSECONDS
                 place.append(numbers(times_us).view(TIMESTAMP))
-            yield pa.RecordBatch.from_arrays([*rows.mapped(self.wanted), *place], schema=schema)
+            found = pa.RecordBatch.from_arrays([*rows.mapped(self.wanted), *place], schema=schema)
+            yield found if self.where is None else found.filter(self._kept(self.where, rows))
+
+    @staticmethod
+    def _kept(where: Condition, rows: TypedRows) -> Any:
+        """True for the rows that are wanted."""
+        columns = columns_of(where)
+        return judged(where, dict(zip((one.id for one in columns), rows.mapped(columns), strict=True)))
 
     def _rows(self, batch: Bytes, header: BatchHeader) -> TypedRows:
         wanted = self.column_ids

@@ -480,6 +480,13 @@ TYPED_READS = [
     ("typed and untyped topics in one read", {"subscribe": "columns-refused,t"}, ""),
     ("`includeHeaders` of a typed topic", {"includeHeaders": "true"}, ""),
     ("`includeMetadata` of an untyped topic", {"subscribe": "t", "includeMetadata": "true"}, ""),
+    ("`where` of an untyped topic", {"subscribe": "t", "where": "value = 'x'"}, ""),
+    ("a condition on a column that is not there", {"where": "mga > 5"}, ""),
+    ("a condition with another type", {"where": "mag > 'strong'"}, ""),
+    ("a condition with over a thousand values", {"where": " or ".join(["id = 1"] * 1_001)}, ""),
+    ("a condition with a text in double quotes", {"where": 'note = "x"'}, ""),
+    ("a condition with a subquery", {"where": "id in (select 1)"}, ""),
+    ("a condition with a function", {"where": "abs(mag) > 5"}, ""),
 ]
 
 

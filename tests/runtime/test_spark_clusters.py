@@ -110,6 +110,18 @@ def test_start_runs_one_broker_on_each_executor_of_a_master(start, tmp_path, sta
 
 
 @pytest.mark.proof
+def test_executors_of_a_master_write_typed_rows_and_read_columns_of_them(standalone, cluster):
+    job = [sys.executable, str(Path(__file__).parent / "typed_job.py"), standalone.url]
+    done = subprocess.run(
+        [*job, cluster.bootstrap_servers, "standalone-typed"], capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr
+    assert "[('mag', 'double'), ('id', 'bigint')]" in done.stdout
+    assert "=1000, sum(mag)=249750.0)" in done.stdout
+    assert sum(broker.body.context.conversions.cut_batches for broker in cluster.brokers.values()) >= 1
+
+
+@pytest.mark.proof
 def test_the_broker_of_a_decommissioned_executor_stops_in_order_and_returns_elsewhere(start, tmp_path):
     spark = Standalone(tmp_path)
     try:

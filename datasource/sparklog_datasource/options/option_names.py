@@ -22,7 +22,7 @@ READ_OPTIONS: Final = (
     "maxRecordsPerPartition", "bytesPerTask", "maxOffsetsPerTrigger", "minOffsetsPerTrigger",
     "maxTriggerDelay", "columns", "includeHeaders", "includeMetadata", "keyFormat", "keyFormat.errors",
     "valueFormat", "valueFormat.errors", "groupIdPrefix", "kafkaConsumer.pollTimeoutMs",
-    "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "reportOffsets", "reportAs",
+    "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "reportOffsets", "reportAs", "where",
 )  # fmt: skip
 
 CREATE_TOPIC: Final = "createTopic"

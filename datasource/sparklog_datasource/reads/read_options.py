@@ -32,6 +32,7 @@ from sparklog_datasource.reads.offset_json import parse_offsets, parse_timestamp
 from sparklog_datasource.reads.subscription import Subscription, subscription_of
 from sparklog_datasource.rows.column_choice import COLUMNS, named_columns
 from sparklog_datasource.rows.form import RowForm, form_of
+from sparklog_datasource.rows.row_condition import WHERE
 from sparklog_datasource.rows.typed_form import TypedForm
 
 BYTES_PER_TASK_MIN: Final = 64 * 1024
@@ -60,6 +61,9 @@ class ReadOptions:
 
     columns: tuple[str, ...] | None
     """The columns that the option of this name names; None for all."""
+
+    where: str
+    """The condition on rows of typed topics, as it was written; empty for none."""
 
     isolation_level: IsolationLevel
     partitions_min: int | None
@@ -123,6 +127,7 @@ class ReadOptions:
             form=form_of(options),
             includes_metadata=options.boolean("includeMetadata", False),
             columns=_columns(options),
+            where=_where(options),
             isolation_level=_isolation_level(options),
             partitions_min=options.integer("minPartitions", minimum=1, maximum=INT_MAX),
             records_per_partition_max=options.integer("maxRecordsPerPartition", minimum=1),
@@ -193,6 +198,13 @@ def _columns(options: Options) -> tuple[str, ...] | None:
                 f"name {example} among the columns"
             )
     return named_columns(text)
+
+
+def _where(options: Options) -> str:
+    text = options.text(WHERE)
+    if text is not None and not text.strip():
+        raise ConfigError(f"option {WHERE} is empty: write a condition such as mag > 5, or leave it out")
+    return text or ""
 
 
 def _bytes_per_task(options: Options) -> int | None:

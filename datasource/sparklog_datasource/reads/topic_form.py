@@ -31,6 +31,7 @@ from sparklog_datasource.rows.column_choice import (
     refuse_unknown,
 )
 from sparklog_datasource.rows.form import RowForm, row_type, untyped_columns
+from sparklog_datasource.rows.row_condition import WHERE
 from sparklog_datasource.rows.typed_form import (
     PLACE,
     TypedForm,
@@ -49,7 +50,7 @@ def form_at_load(options: ReadOptions) -> RowForm | TypedForm:
     try:
         return _form(options, LOAD_PATIENCE_MS, names)
     except (ClusterUnavailable, OSError):
-        if names is not None and not set(names) <= set(untyped_columns()):
+        if options.where or (names is not None and not set(names) <= set(untyped_columns())):
             raise
         return replace(_untyped_form(options), columns=names)
 
@@ -61,7 +62,7 @@ def with_form(options: ReadOptions, schema: Any) -> ReadOptions:
     Of the columns of untyped topics nothing is asked: a typed topic refuses such a read.
     """
     names = tuple(schema.names)
-    is_named = options.includes_metadata or options.columns is not None
+    is_named = options.includes_metadata or options.columns is not None or bool(options.where)
     if not is_named and schema == row_type(_untyped_form(options)):
         return options
     if options.columns not in (None, names):
@@ -100,8 +101,13 @@ def _form(options: ReadOptions, timeout_ms: int, names: tuple[str, ...] | None) 
                 "option includeMetadata is for typed topics, and "
                 f"{', '.join(untyped[:3]) or 'no topic'} is none: leave it out, its rows have these columns"
             )
+        is_known = bool(untyped) and topics[untyped[0]].error_code not in UNKNOWN_TOPIC
+        whose = f"untyped topic {untyped[0]!r}" if is_known else "a topic that is not there yet"
+        if options.where:
+            raise ConfigError(
+                f"option {WHERE} is for typed topics, and this read is of {whose}: filter the frame"
+            )
         if names is not None:
-            whose = f"untyped topic {untyped[0]!r}" if untyped else "a topic that is not there yet"
             refuse_unknown(names, untyped_columns(), whose)
         return replace(own, columns=names)
     if untyped:
@@ -113,21 +119,21 @@ def _form(options: ReadOptions, timeout_ms: int, names: tuple[str, ...] | None) 
             "options includeHeaders, keyFormat and valueFormat are for untyped topics: rows of typed topics "
             "have their columns, and no headers; leave them out"
         )
-    return _typed(documents, ids, names, includes_metadata=options.includes_metadata)
+    return _typed(documents, ids, names, options)
 
 
 def _typed(
     documents: dict[str, SchemaDocument],
     ids: dict[str, TopicId],
     names: tuple[str, ...] | None,
-    *,
-    includes_metadata: bool,
+    options: ReadOptions,
 ) -> TypedForm:
     if names is not None:
         for topic, document in documents.items():
             there = names_of(document.at(document.version))
             refuse_unknown(names, (*there, *PLACE), f"topic {topic!r}")
-    planned = tuple(planned_topic(name, ids[name], one, names) for name, one in documents.items())
+    where = options.where
+    planned = tuple(planned_topic(name, ids[name], one, names, where) for name, one in documents.items())
     first, *others = planned
     columns = shape_of(first.columns)
     for other in others:
@@ -138,9 +144,10 @@ def _typed(
                 f"{ddl_text(found)}; read them by themselves"
             )
     if names is None:
-        return replace(TypedForm.whole(columns, includes_metadata=includes_metadata), topics=planned)
+        whole = TypedForm.whole(columns, includes_metadata=options.includes_metadata)
+        return replace(whole, topics=planned, where=where)
     are_all = all(len(one.at(one.version)) == len(columns) for one in documents.values())
-    return TypedForm(columns, names, planned, are_all)
+    return TypedForm(columns, names, planned, are_all, where)
 
 
 def _subscribed(cluster: ClusterClient, options: ReadOptions, timeout_ms: int) -> dict[str, TopicMetadata]:

@@ -3,11 +3,11 @@
 Names are exact, and of the top level. Those that are no words stand in backticks, as in Spark.
 """
 
-import difflib
 from collections.abc import Sequence
 from typing import Any, Final
 
 from sparklog.model.errors import ConfigError, SchemaError
+from sparklog.model.schema.near_names import with_nearest
 from sparklog.model.schema.paths import parse_path, path_text, quoted
 
 COLUMNS: Final = "columns"
@@ -52,7 +52,7 @@ def refuse_repeated(names: Sequence[str]) -> None:
 
 def refuse_unknown(names: Sequence[str], there: Sequence[str], whose: str) -> None:
     """ConfigError for a name that is not ``there``, with the nearest one that is."""
-    unknown = [_with_nearest(name, there) for name in names if name not in there]
+    unknown = [with_nearest(name, there) for name in names if name not in there]
     if unknown:
         shown = ", ".join(map(quoted, there[:_NAMES_SHOWN_MAX]))
         more = ", …" if len(there) > _NAMES_SHOWN_MAX else ""
@@ -61,12 +61,6 @@ def refuse_unknown(names: Sequence[str], there: Sequence[str], whose: str) -> No
             f"no {word} {', '.join(unknown)} in {whose}, which has {shown}{more}: correct the name, or load "
             "again what was loaded before a change"
         )
-
-
-def _with_nearest(name: str, there: Sequence[str]) -> str:
-    lower = {one.lower(): one for one in there}
-    near = difflib.get_close_matches(name.lower(), lower, n=1)
-    return f"{quoted(name)} (near {quoted(lower[near[0]])})" if near else quoted(name)
 
 
 def refuse_other_types(given: Any, expected: Any) -> None:

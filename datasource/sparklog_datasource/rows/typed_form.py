@@ -24,10 +24,12 @@ from sparklog.model.ids import NO_TOPIC_ID, TopicId, TopicPartition
 from sparklog.model.schema.data_types import Array, Columns, DataType, Map, Scalar, Struct, shape_of
 from sparklog.model.schema.ddl_text import ddl_text
 from sparklog.model.schema.document import SchemaDocument
+from sparklog.model.schema.predicates.tree import Condition
 from sparklog.records.arrow.arrow_types import TIMESTAMP, arrow_type
 from sparklog.records.arrow.topic_columns import TopicColumns
 from sparklog.records.bridge import numbers, repeated_text
 from sparklog.records.typed_decoding import OFFSET, TIMESTAMP_NAME, TypedReading
+from sparklog_datasource.rows.row_condition import condition_of
 
 _SCALARS = {
     "boolean": spark.BooleanType,
@@ -56,6 +58,8 @@ class PlannedTopic:
     """NO_TOPIC_ID if it was not known yet."""
     version: int
     columns: Columns
+    where: Condition | None = None
+    """Which rows are wanted; None for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,8 @@ class TypedForm:
     topics: tuple[PlannedTopic, ...] = ()
     are_all: bool = True
     """Whether the topics have no other columns."""
+    where: str = ""
+    """The condition on rows as it was written; empty for none."""
 
     @classmethod
     def whole(cls, columns: Columns, *, includes_metadata: bool = False) -> "TypedForm":
@@ -117,16 +123,21 @@ def names_of(columns: Columns) -> tuple[str, ...]:
 
 
 def planned_topic(
-    name: str, topic_id: TopicId, document: SchemaDocument, shown: Sequence[str] | None = None
+    name: str,
+    topic_id: TopicId,
+    document: SchemaDocument,
+    shown: Sequence[str] | None = None,
+    where: str = "",
 ) -> PlannedTopic:
     """The topic as a query that is planned now reads it: all of its columns, or those of the names ``shown``
-    that it has.
+    that it has. ConfigError for a condition that its columns do not allow.
     """
     columns = document.at(document.version)
+    condition = condition_of(where, columns, name)
     if shown is not None:
         found = {column.name: column for column in columns}
         columns = tuple(found[one] for one in shown if one in found)
-    return PlannedTopic(name, topic_id, document.version, columns)
+    return PlannedTopic(name, topic_id, document.version, columns, condition)
 
 
 def with_newcomers(cluster: ClusterClient, form: TypedForm, names: Iterable[str]) -> TypedForm:
@@ -140,7 +151,8 @@ def _newcomer(cluster: ClusterClient, form: TypedForm, name: str) -> PlannedTopi
     document = describe_schemas(cluster, [name]).get(name)
     if document is None:
         raise SparklogError(f"topic {name!r} has no columns, and the query reads typed topics; {_AGAIN}")
-    planned = planned_topic(name, _id_now(cluster, name), document, None if form.are_all else form.shown)
+    names = None if form.are_all else form.shown
+    planned = planned_topic(name, _id_now(cluster, name), document, names, form.where)
     if shape_of(planned.columns) != form.columns:
         raise SparklogError(
             f"topic {name!r} has the columns {ddl_text(shape_of(planned.columns))}, and the query "
@@ -160,7 +172,7 @@ def reading_of(cluster: ClusterClient, form: TypedForm, topic: str) -> TypedRead
         )
     known = _columns(cluster, topic, planned.version)
     with_times = TIMESTAMP_NAME in form.shown
-    return TypedReading(known, planned.columns, partial(_columns, cluster, topic), with_times)
+    return TypedReading(known, planned.columns, partial(_columns, cluster, topic), with_times, planned.where)
 
 
 def _id_now(cluster: ClusterClient, topic: str) -> TopicId:

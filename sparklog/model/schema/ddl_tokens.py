@@ -17,9 +17,9 @@ _WORD: Final = re.compile(r"[A-Za-z0-9_]+")
 _BARE: Final = re.compile(r"[^\s,;<>():'\"`]+")
 """What a user took for a name, if it is not a word."""
 _NUMBER_LIKE: Final = re.compile(r"[0-9]+(e[0-9]+)?([yslfd]|bd)?", re.IGNORECASE)
-_BACKTICKS: Final = re.compile(r"`((?:[^`]|``)*)`")
-_RAW_TEXT: Final = re.compile(r"""[rR]'([^']*)'|[rR]"([^"]*)\"""")
-_TEXT: Final = re.compile(r"""'((?:[^'\\]|\\.|'')*)'|"((?:[^"\\]|\\.|"")*)\"""", re.DOTALL)
+BACKTICKS: Final = re.compile(r"`((?:[^`]|``)*)`")
+RAW_TEXT: Final = re.compile(r"""[rR]'([^']*)'|[rR]"([^"]*)\"""")
+TEXT: Final = re.compile(r"""'((?:[^'\\]|\\.|'')*)'|"((?:[^"\\]|\\.|"")*)\"""", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
 _ESCAPED: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _COMMENT_EDGE: Final = re.compile(r"/\*|\*/")
@@ -72,7 +72,7 @@ def _after_comment(ddl: str, start: int) -> int:
 
 def _token_at(ddl: str, start: int) -> tuple[Token, int]:
     at = start + 1
-    raw = _RAW_TEXT.match(ddl, start)
+    raw = RAW_TEXT.match(ddl, start)
     if raw:
         return Token("text", raw.group(1) or raw.group(2) or "", at), raw.end()
     word = _WORD.match(ddl, start)
@@ -80,12 +80,12 @@ def _token_at(ddl: str, start: int) -> tuple[Token, int]:
         return _word(ddl, word), word.end()
     if ddl[start] in _SIGNS:
         return Token("sign", ddl[start], at), start + 1
-    quoted = _BACKTICKS.match(ddl, start)
+    quoted = BACKTICKS.match(ddl, start)
     if quoted:
         return Token("name", quoted.group(1).replace("``", "`"), at), quoted.end()
-    text = _TEXT.match(ddl, start)
+    text = TEXT.match(ddl, start)
     if text:
-        return Token("text", _unescaped(text), at), text.end()
+        return Token("text", unescaped(text), at), text.end()
     if ddl[start] in "`'\"":
         raise SchemaError(
             f"schema: {ddl[start]} at character {at} has no second one that ends what it begins"
@@ -111,7 +111,7 @@ def _no_word(ddl: str, start: int) -> SchemaError:
     return SchemaError(f"schema: {found} at character {start + 1} is no plain name; write `{found}`")
 
 
-def _unescaped(text: re.Match[str]) -> str:
+def unescaped(text: re.Match[str]) -> str:
     single, double = text.groups()
     doubled = single.replace("''", "'") if single is not None else double.replace('""', '"')
     return _ESCAPE.sub(_meaning, doubled)
