@@ -1,8 +1,8 @@
 """The figures of sparklog, side by side with Apache Kafka where the machine has it (`benchmarks/setup`).
 
-python benchmarks/run.py                 all parts but the limits, and RESULTS.md anew (a quarter of an hour)
+python benchmarks/run.py                 all parts but the limits, and RESULTS.md anew (half an hour)
 python benchmarks/run.py gaps memory     these parts, to the screen
-python benchmarks/run.py limits --write  faults, many partitions, the disk alone: RESULTS.md's second half
+python benchmarks/run.py limits --write  faults, operations, many partitions, disks: RESULTS.md's second half
 python benchmarks/run.py gaps --write    and into RESULTS.md, beside what the other parts found last
 python benchmarks/run.py rows --quick    small sizes: tries the benchmark, says nothing about speed
 python benchmarks/run.py --alone         without Kafka

@@ -1,6 +1,7 @@
 """What Kafka's own clients get: mass in both directions, delays under a light load, requests one by one."""
 
 import time
+from collections.abc import Mapping
 from typing import Final
 
 from confluent_kafka import Producer
@@ -46,29 +47,32 @@ def clients(pair: Pair, scale: Scale) -> PartResult:
         for topic in ("mass", "alone"):
             wait_in_sync(cluster.bootstrap, topic)
         if pair.with_kafka:
-            _fill_evenly(cluster, scale.produced_records)
-        _one_by_one(cluster, scale.short_round_s)
+            fill_evenly(cluster, "mass", scale.produced_records)
+        one_by_one(cluster, scale.short_round_s)
     for number, cluster in in_turns(pair, scale.rounds if pair.with_kafka else 0):
         _java(cluster, scale, number, tally)
     for _, cluster in in_turns(pair, scale.short_rounds):
         with spending(cluster) as spent:
-            count = _one_by_one(cluster, scale.short_round_s)
+            count = one_by_one(cluster, scale.short_round_s)
         tally.note_rate(ALONE, cluster, spent, count)
         say(f"clients {cluster.name}: {count / spent.seconds:,.0f} small requests/s")
     return PartResult(found(*(_row(tally, title) for title in TITLES)), [])
 
 
-def _fill_evenly(cluster: Cluster, records_each: int) -> None:
+def fill_evenly(
+    cluster: Cluster, topic: str, records_each: int, security: Mapping[str, object] | None = None
+) -> None:
     """As much to each partition. Java's producer chooses them by chance, and Java's consumer waits again and
     again where one of a leader's partitions is longer than the other: chance would decide the figure.
     """
-    producer = Producer(quiet(cluster.bootstrap, acks="all", **{"batch.size": BATCH_BYTES, "linger.ms": 5}))
+    settings = {"batch.size": BATCH_BYTES, "linger.ms": 5, **(security or {})}
+    producer = Producer(quiet(cluster.bootstrap, acks="all", **settings))
     value = b"x" * RECORD_BYTES
     for _ in range(records_each):
         for partition in range(PARTITIONS):
             while True:
                 try:
-                    producer.produce("mass", value, partition=partition)
+                    producer.produce(topic, value, partition=partition)
                 except BufferError:
                     producer.poll(0.1)
                 else:
@@ -96,9 +100,9 @@ def _java(cluster: Cluster, scale: Scale, number: int, tally: Tally) -> None:
     say(f"clients {cluster.name}: {light.p50_ms:.0f} and {light.p99_ms:.0f} ms; read at {read:.0f} MB/s")
 
 
-def _one_by_one(cluster: Cluster, seconds: float) -> int:
-    """Requests of a producer that waits for each answer."""
-    producer = Producer(quiet(cluster.bootstrap, acks="all", **{"linger.ms": 0}))
+def one_by_one(cluster: Cluster, seconds: float, security: Mapping[str, object] | None = None) -> int:
+    """How many requests a producer makes that waits for each answer, to the topic ``alone``."""
+    producer = Producer(quiet(cluster.bootstrap, acks="all", **{"linger.ms": 0, **(security or {})}))
     failures: list[object] = []
     count, began = 0, time.monotonic()
     while time.monotonic() - began < seconds:

@@ -13,10 +13,13 @@ from typing import Final, Protocol
 
 from kazoo.client import KazooClient
 
-from bench.machine import CACHE, answers, end, free_ports, launch, wait_until
+from bench.machine import CACHE, TOKEN, VARIABLE, answers, end, free_ports, launch, wait_until
 
 BROKERS: Final = 3
-START_TIMEOUT_S: Final = 120.0
+START_TIMEOUT_S: Final = 400.0
+"""Seconds on a quiet machine: a busy one can try a benchmark, too."""
+COMMAND_TIMEOUT_S: Final = 240.0
+SPARKLOG: Final = str(Path(sys.executable).with_name("sparklog"))
 KAFKA_JARS: Final = CACHE / "kafka"
 KAFKA_HEAP: Final = ("-Xms256m", "-Xmx1g")
 
@@ -51,17 +54,21 @@ class Sparklog:
 
     name = "sparklog"
 
-    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(self, settings: Mapping[str, str] | None = None, settings_file: Path | None = None) -> None:
         self._settings = {"min.insync.replicas": "2", **(settings or {})}
+        self._settings_file = settings_file
         self._root = Path(tempfile.mkdtemp(prefix="bench-sparklog-"))
-        port = free_ports(BROKERS)
+        port = free_ports(2 * BROKERS)  # a second listener's follow those of the first
         self.bootstrap = ",".join(f"127.0.0.1:{port + index}" for index in range(BROKERS))
         self._port = port
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
-        command = [str(Path(sys.executable).with_name("sparklog")), "start", "--brokers", str(BROKERS)]
-        command += ["--root", str(self._root / "cluster"), "--port", str(self._port)]
+        (self._root / "start.log").unlink(missing_ok=True)  # an earlier start's, on the same data
+        command = [SPARKLOG, "start", "--brokers", str(BROKERS)]
+        command += ["--root", str(self.folder), "--port", str(self._port)]
+        if self._settings_file is not None:
+            command += ["--settings", str(self._settings_file)]
         given = [f"{name}={value}" for name, value in self._settings.items()]
         self._process = launch([*command, "-c", *given], self._root / "start.log")
 
@@ -76,7 +83,26 @@ class Sparklog:
         wait_until(is_ready, START_TIMEOUT_S, "sparklog is ready")
 
     def _description(self) -> dict[str, object]:
-        return json.loads((self._root / "cluster/cluster.json").read_text())
+        return json.loads((self.folder / "cluster.json").read_text())
+
+    def run(self, *command: str, timeout_s: float = COMMAND_TIMEOUT_S) -> str:
+        """What a command of ours prints about this cluster; RuntimeError with its complaint if it fails."""
+        done = subprocess.run(
+            [SPARKLOG, *command, "--root", str(self.folder)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout_s,
+            env={**os.environ, VARIABLE: TOKEN},
+        )
+        if done.returncode:
+            raise RuntimeError(f"sparklog {' '.join(command)}: {done.stdout[-800:]} {done.stderr[-800:]}")
+        return done.stdout
+
+    @property
+    def page_url(self) -> str:
+        """Where the driver serves the page."""
+        return str(self._description()["controllers"][0]["web_url"]).rstrip("/")
 
     @property
     def folder(self) -> Path:
@@ -121,6 +147,11 @@ class Sparklog:
     def revive(self, broker_id: int) -> None:
         """The supervisor does."""
 
+    def halt(self) -> None:
+        """Ends in order, and keeps its data: ``start`` goes on with them."""
+        if self._process is not None:
+            end(self._process, START_TIMEOUT_S)
+
     def stop(self) -> None:
         if self._process is not None:
             end(self._process)
@@ -136,8 +167,14 @@ class Kafka:
 
     name = "Apache Kafka"
 
-    def __init__(self, settings: Mapping[str, str] | None = None, brokers: int = BROKERS) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, str] | None = None,
+        brokers: int = BROKERS,
+        protocol: str = "PLAINTEXT",
+    ) -> None:
         self._settings = {"min.insync.replicas": "2", **(settings or {})}
+        self._protocol = protocol
         self._count = brokers
         self._root = Path(tempfile.mkdtemp(prefix="bench-kafka-"))
         self._port = free_ports(brokers + 1)
@@ -181,7 +218,7 @@ class Kafka:
     def _start_broker(self, broker_id: int) -> None:
         properties = self._root / f"broker-{broker_id}.properties"
         properties.write_text(
-            f"broker.id={broker_id}\nlisteners=PLAINTEXT://127.0.0.1:{self._port + broker_id}\n"
+            f"broker.id={broker_id}\nlisteners={self._protocol}://127.0.0.1:{self._port + broker_id}\n"
             f"log.dirs={self._root}/broker-{broker_id}\nzookeeper.connect=127.0.0.1:{self._port}\n"
             "auto.create.topics.enable=false\n"
             + "".join(f"{name}={value}\n" for name, value in self._settings.items())

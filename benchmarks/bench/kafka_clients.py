@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench.clusters import KAFKA_JARS
 from bench.machine import TOKEN, VARIABLE, wait_until
+from bench.report import longest_gap, percentile
 
 # A client that learns quickly, so that a gap is the cluster's and not the client's backoff.
 EAGER: Final = {"reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 100, "retry.backoff.ms": 20}
@@ -25,13 +27,25 @@ def quiet(bootstrap: str, **settings: object) -> dict[str, object]:
     return {"bootstrap.servers": bootstrap, **silence, **EAGER, **settings}
 
 
-def create_topic(bootstrap: str, topic: str, partitions: int, timeout_s: float = 60.0) -> None:
-    """Create a topic of three replicas, trying again while the cluster is still coming up."""
-    admin = AdminClient(quiet(bootstrap))
+def create_topic(
+    bootstrap: str,
+    topic: str,
+    partitions: int,
+    timeout_s: float = 60.0,
+    *,
+    config: Mapping[str, str] | None = None,
+    security: Mapping[str, object] | None = None,
+) -> None:
+    """Create a topic of three replicas, trying again while the cluster is still coming up.
+
+    ``config``: the topic's settings; ``security``: the client's, as librdkafka names them.
+    """
+    admin = AdminClient(quiet(bootstrap, **(security or {})))
     deadline = time.monotonic() + timeout_s
     while True:
         try:
-            admin.create_topics([NewTopic(topic, partitions, 3)], request_timeout=10)[topic].result(15)
+            wanted = NewTopic(topic, partitions, 3, config=dict(config or {}))
+            admin.create_topics([wanted], request_timeout=10)[topic].result(15)
         except KafkaException as error:
             if error.args[0].name() == "TOPIC_ALREADY_EXISTS":
                 return
@@ -42,16 +56,22 @@ def create_topic(bootstrap: str, topic: str, partitions: int, timeout_s: float =
             return
 
 
-def replicas(bootstrap: str, topic: str) -> dict[int, tuple[int, frozenset[int]]]:
+def replicas(
+    bootstrap: str, topic: str, security: Mapping[str, object] | None = None
+) -> dict[int, tuple[int, frozenset[int]]]:
     """Leader and in-sync replicas of every partition."""
-    metadata = AdminClient(quiet(bootstrap)).list_topics(topic, timeout=10).topics[topic]
+    admin = AdminClient(quiet(bootstrap, **(security or {})))
+    metadata = admin.list_topics(topic, timeout=10).topics[topic]
     return {number: (part.leader, frozenset(part.isrs)) for number, part in metadata.partitions.items()}
 
 
-def wait_in_sync(bootstrap: str, topic: str, timeout_s: float = 90.0) -> None:
+def wait_in_sync(
+    bootstrap: str, topic: str, timeout_s: float = 90.0, security: Mapping[str, object] | None = None
+) -> None:
     def is_whole() -> bool:
         try:
-            return all(len(isr) == 3 and leader >= 0 for leader, isr in replicas(bootstrap, topic).values())
+            found = replicas(bootstrap, topic, security)
+            return all(len(isr) == 3 and leader >= 0 for leader, isr in found.values())
         except KafkaException:
             return False
 
@@ -80,6 +100,8 @@ class SteadyLoad:
     settings: Mapping[str, object] = field(default_factory=dict)
     value: bytes = b"v" * 100
     acks: dict[int, list[float]] = field(default_factory=dict)
+    delays_ms: list[tuple[float, float]] = field(default_factory=list)
+    """When each acknowledgement came, and how long its record had waited for it, the queue included."""
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
@@ -94,13 +116,27 @@ class SteadyLoad:
         if self._thread is not None:
             self._thread.join()
 
+    def wait_acknowledged(self, timeout_s: float = 60.0) -> None:
+        """Until every partition has been written: what is measured begins then."""
+        wait_until(lambda: all(self.acks.values()), timeout_s, f"{self.topic} is written")
+
+    def p99_ms(self, since: float, until: float) -> float:
+        """Of the acknowledgements that came between two moments; ValueError if there were none."""
+        return percentile((ms for at, ms in list(self.delays_ms) if since <= at <= until), 0.99)
+
+    def gap_s(self, since: float, until: float) -> float:
+        """The longest time without an acknowledgement, of any partition."""
+        return max(longest_gap(list(acks), since, until) for acks in self.acks.values())
+
     def _run(self) -> None:
         producer = Producer(quiet(self.bootstrap, acks="all", **self.settings))
         acks = self.acks
 
         def acknowledged(error: object, message: object) -> None:
             if error is None:
-                acks[message.partition()].append(time.monotonic())  # type: ignore[attr-defined]
+                now = time.monotonic()
+                acks[message.partition()].append(now)  # type: ignore[attr-defined]
+                self.delays_ms.append((now, message.latency() * 1000))  # type: ignore[attr-defined]
 
         due = time.monotonic()
         while not self._stop.is_set():
@@ -114,6 +150,28 @@ class SteadyLoad:
             while (left_s := due - time.monotonic()) > 0:
                 producer.poll(left_s)
         producer.flush(10)
+
+
+def flood(
+    bootstrap: str, topic: str, partitions: int, seconds: float, settings: Mapping[str, object]
+) -> float:
+    """Millions of bytes a second that are acknowledged while librdkafka writes as fast as it can."""
+    producer = Producer(quiet(bootstrap, acks="all", **{"linger.ms": 5, **settings}))
+    value = b"x" * FLOOD_BYTES
+    count, began = 0, time.monotonic()
+    while time.monotonic() - began < seconds:
+        try:
+            producer.produce(topic, value, partition=count % partitions)
+        except BufferError:
+            producer.poll(0.01)
+        else:
+            count += 1
+    if left := producer.flush(TOOL_TIMEOUT_S):
+        raise RuntimeError(f"{topic}: {left} of {count:,} records were not acknowledged")
+    return count * FLOOD_BYTES / 1e6 / (time.monotonic() - began)
+
+
+FLOOD_BYTES: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +217,16 @@ def producer_performance(
     )
 
 
-def consumer_performance(bootstrap: str, topic: str, records: int, group: str) -> float:
+def consumer_performance(
+    bootstrap: str, topic: str, records: int, group: str, settings: Mapping[str, str] | None = None
+) -> float:
     """Java's ConsumerPerformance: millions of bytes a second, without the time of joining its group."""
     options = ["--bootstrap-server", bootstrap, "--topic", topic, "--messages", str(records)]
-    last = _java_tool("ConsumerPerformance", [*options, "--group", group, "--timeout", "60000"])
+    options += ["--group", group, "--timeout", "60000"]
+    with tempfile.NamedTemporaryFile("w", prefix="bench-consumer-", suffix=".properties") as file:
+        file.write("".join(f"{name}={value}\n" for name, value in (settings or {}).items()))
+        file.flush()
+        last = _java_tool("ConsumerPerformance", [*options, "--consumer.config", file.name])
     columns = [column.strip() for column in last.split(",")]
     if len(columns) != CONSUMER_COLUMNS or int(columns[4]) < records:
         raise RuntimeError(f"ConsumerPerformance says of {records} records: {last!r}")

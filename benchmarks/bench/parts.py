@@ -23,9 +23,12 @@ from bench.latency import latency
 from bench.layers import layers
 from bench.machine import memory_of, wait_until
 from bench.many import partitions
+from bench.operating import operating
+from bench.overview import overview
 from bench.remote import remote
 from bench.report import PartResult, Row, longest_gap
 from bench.scale import FULL, Scale, say
+from bench.security import security
 from bench.spark import Spark, form_of, has_connector
 from bench.spark_limits import spark
 from bench.transactions import transactions
@@ -322,6 +325,7 @@ PARTS: Final[dict[str, Callable[[Pair, Scale], PartResult]]] = {
     "transactions": transactions,
     "writes": writes,
     "typed": typed,
+    "security": security,
     "memory": memory,
     "gaps": gaps,
 }
@@ -333,5 +337,9 @@ LIMITS: Final[dict[str, Callable[[Pair, Scale], PartResult]]] = {
     "storage": storage,
     "compaction": compaction,
     "remote": remote,
+    "operating": operating,
+    "overview": overview,
 }
-"""What faults, many partitions and a remote store cost, and the disk alone: the results' second section."""
+"""What faults, operations, many partitions and a remote store cost, and the disk alone: the results' second
+section.
+"""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from bench.aims import aim_of, is_reached, judged
 from bench.layers import VIEWS
 from bench.report import LAYERS, RESULTS, STORE, Row, figure
 
@@ -29,6 +30,10 @@ AIMED: Final = (
     ("AvailableNow, long", KAFKA, 2.0),
 )
 """Work of the part ``spark``, how it is compared, and the least that it should come to."""
+
+OTHER_AIMS: Final = "other aims"
+WITH_AIMS: Final = ("typed", "security", "operating", "overview")
+"""Parts whose rows say in their remarks what they should come to."""
 
 LATENCY: Final = "latency"
 _SPELL: Final = re.compile(
@@ -50,6 +55,7 @@ def page(text: str, kept: Mapping[str, Any]) -> str:
         AIMS: _aims(_rows(kept, SPARK), kept[SPARK]["stamp"]) if SPARK in kept else NOT_YET.format(part=SPARK)
     }
     blocks[LATENCY] = _delays(kept[LATENCY]) if LATENCY in kept else NOT_YET.format(part=LATENCY)
+    blocks[OTHER_AIMS] = _other_aims(kept)
     blocks |= {view: _bars(view, _rows(kept, LAYERS)) for view in VIEWS}
     blocks["circumstances"] = "\n".join([f"Measured {kept[LAYERS]['stamp']}.", "", *_notes(kept)])
     return _BLOCK.sub(lambda found: f"{found[1]}{blocks[found['name']]}\n{found[3]}", text)
@@ -91,6 +97,20 @@ def _delays(part: Mapping[str, Any]) -> str:
     lines = [f"| ms | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}"]
     lines += [f"| {layer} | {' | '.join(one[layer] for one in columns.values())} |" for layer in layers]
     return "\n".join([*lines, "", f"Measured {part['stamp']}."])
+
+
+def _other_aims(kept: Mapping[str, Any]) -> str:
+    """Rows with an aim in their remark, by part; parts that were not measured are named."""
+    lines = ["| part | work | aim | found | |", "|---|---|---:|---:|---|"]
+    for part in filter(kept.__contains__, WITH_AIMS):
+        for row in _rows(kept, part):
+            if aim := aim_of(row):
+                verdict = "reached" if is_reached(row) else "**missed**"
+                busy = " (busy)" if row.busy else ""
+                lines.append(f"| {part} | {row.work} | {aim} | {figure(judged(row))} | {verdict}{busy} |")
+    missing = [part for part in WITH_AIMS if part not in kept]
+    notes = [NOT_YET.format(part=" ".join(missing))] if missing else []
+    return "\n".join(notes if len(missing) == len(WITH_AIMS) else [*lines, *([""] if notes else []), *notes])
 
 
 def _aims(rows: Sequence[Row], stamp: str) -> str:

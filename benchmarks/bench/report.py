@@ -170,7 +170,7 @@ def write(order: Sequence[str], limits: Sequence[str], versions: dict[str, str])
     for part in filter(results.__contains__, in_table):
         lines += ["", f"## {part}", "", *_circumstances(results[part])]
     if any(part in results for part in limits):
-        lines += ["", "# Faults, many partitions, the disk alone", "", LIMITS_HEAD]
+        lines += ["", "# Faults, operations, many partitions, the disk alone", "", LIMITS_HEAD]
     for part in filter(results.__contains__, limits):
         lines += ["", f"## {part}", "", table(results[part].rows), "", *_circumstances(results[part])]
     before = RESULTS.read_text() if RESULTS.exists() else ""

@@ -35,6 +35,17 @@ class Scale:
     write_members: int
     remote_mb: int
     remote_segments: int
+    typed_rows: int
+    typed_rounds: int
+    typed_topics: int
+    pairs: int
+    """Of what is compared with itself, one thing switched on."""
+    flood_s: float
+    page_partitions: int
+    overview_partitions: int
+    rules: int
+    logins: int
+    quota_s: float
 
 
 FULL: Final = Scale(
@@ -64,6 +75,16 @@ FULL: Final = Scale(
     write_members=200,
     remote_mb=400,
     remote_segments=1_000,
+    typed_rows=2_000_000,
+    typed_rounds=2,
+    typed_topics=1_000,
+    pairs=7,
+    flood_s=5,
+    page_partitions=1_000,
+    overview_partitions=10_000,
+    rules=10_000,
+    logins=200,
+    quota_s=30,
 )
 QUICK: Final = Scale(
     rows=100_000,
@@ -92,6 +113,16 @@ QUICK: Final = Scale(
     write_members=20,
     remote_mb=60,
     remote_segments=60,
+    typed_rows=50_000,
+    typed_rounds=1,
+    typed_topics=50,
+    pairs=1,
+    flood_s=2,
+    page_partitions=100,
+    overview_partitions=300,
+    rules=300,
+    logins=40,
+    quota_s=10,
 )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from bench.clusters import Cluster
 from bench.machine import CACHE, cpu_of, descendants, end, launch
 
-ORDER_TIMEOUT_S: Final = 240.0
+ORDER_TIMEOUT_S: Final = 400.0
 ROOT: Final = Path(__file__).parents[2]
 SOURCES: Final = ":".join([str(ROOT), str(ROOT / "datasource")])
 """Before what is installed beside that PySpark, which may be another checkout's."""

@@ -16,18 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.spark_empty import Empty
+from bench.spark_typed import TypedOrders
 
-COLUMNS = [
-    *(f"cast(xxhash64(id, {nth}) % 1000000 as bigint) as n{nth}" for nth in range(6)),
-    *(f"rand({nth}) * 1000 as x{nth}" for nth in range(6)),
-    *(
-        f"concat('value ', cast(pmod(xxhash64(id, 10 + {nth}), 1000) as string)) as text{nth}"
-        for nth in range(5)
-    ),
-    *(f"timestamp_micros(id * 1000 + {nth}) as at{nth}" for nth in range(2)),
-    "id % 2 = 0 as ok",
-]
-"""Six numbers, six fractions, five texts, two times, a truth."""
 KEY_BYTES = 10
 VALUE_BYTES = 100
 SMALL_ROWS = 10_000
@@ -40,7 +30,7 @@ PACE_PER_S = 500
 """Rows of the empty stream whose latency is measured, as many as a client writes for the others."""
 
 
-class Worker:
+class Worker(TypedOrders):
     def __init__(self, jars: str) -> None:
         builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
         builder = builder.config("spark.driver.memory", "2g").config("spark.driver.bindAddress", "127.0.0.1")
@@ -68,14 +58,6 @@ class Worker:
         began = time.monotonic()
         writer.options(**options).mode("append").save()
         return {"seconds": time.monotonic() - began}
-
-    def write_typed(self, servers: str, topic: str, rows: int, partitions: int) -> dict[str, Any]:
-        """Rows of 20 columns, to a typed topic that is made for them."""
-        frame = self._spark.range(0, rows, 1, 2).selectExpr(*COLUMNS)
-        made = {"createTopic": "typed", "createTopic.partitions": str(partitions)}
-        writer = frame.write.format("sparklog").options(**made, topic=topic)
-        writer.option("kafka.bootstrap.servers", servers).mode("append").save()
-        return {}
 
     def read(
         self, form: str, servers: str, topic: str, rows: int = 0, options: dict[str, str] | None = None

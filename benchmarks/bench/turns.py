@@ -5,7 +5,7 @@ megabyte. Other work can only add to it, so the lower quartile of its rounds cou
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
@@ -46,6 +46,21 @@ def ratio_row(work: str, found: dict[str, list[float]], unit: str, note: str = "
     one, other = (median(figures) for figures in found.values())
     told = f"{one:.3g} {unit} against {other:.3g} {unit}"
     return Row(work, "ratio", one / other, more_is_better=False, note=f"{told}; {note}" if note else told)
+
+
+def gain_row(work: str, seconds: Sequence[float], others: Sequence[float], note: str = "") -> Row:
+    """How many times as fast something is, by medians of ``seconds`` against those of the ``others``."""
+    one, other = median(seconds), median(others)
+    told = f"{one:.3g} s against {other:.3g} s"
+    return Row(work, "times as fast", other / one, note=f"{note}; {told}" if note else told)
+
+
+def pairs_row(work: str, found: Mapping[str, Sequence[float]], unit: str, note: str = "") -> Row:
+    """The median of the pairs' ratios, the first way's figure to the second's."""
+    ones, others = found.values()
+    ratios = [one / other for one, other in zip(ones, others, strict=True)]
+    told = f"{median(ones):.3g} {unit} against {median(others):.3g} {unit}, {len(ratios)} pairs"
+    return Row(work, "ratio", median(ratios), note=f"{note}; {told}" if note else told)
 
 
 @dataclass(slots=True)

@@ -66,3 +66,36 @@ def test_a_micro_batch_is_drawn_by_layer_and_kind_of_stream(monkeypatch: pytest.
         "",
         "Measured today.",
     ]
+
+
+def test_parts_with_aims_in_their_remarks_are_drawn_and_missing_ones_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(performance_page, "VIEWS", ())  # the aims alone
+    rows = [
+        {"work": "write", "unit": "rows/s", "ours": 600.0, "kafka": 100.0, "note": "aim ≥ 5"},
+        {
+            "work": "bytes",
+            "unit": "ratio",
+            "ours": 0.2,
+            "note": "2 MB against 10 MB; aim ≤ 0.1",
+            "busy": "today",
+        },
+        {"work": "beside Parquet", "unit": "ratio", "ours": 0.2},
+    ]
+    kept = {name: {"rows": [], "notes": [], "stamp": ""} for name in ("layers", "typed")}
+    kept["typed"]["rows"] = rows
+    drawn = page("<!-- drawn: other aims -->\nold\n<!-- end -->\n", kept)
+    assert drawn.splitlines()[3:-1] == [
+        "| typed | write | ≥ 5 | 6.00 | reached |",
+        "| typed | bytes | ≤ 0.1 | 0.200 | **missed** (busy) |",
+        "",
+        "Not measured yet: `make bench BENCH_OPTIONS='security operating overview --write'` does.",
+    ]
+
+
+def test_nothing_is_drawn_of_aims_that_were_never_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(performance_page, "VIEWS", ())
+    kept = {"layers": {"rows": [], "notes": [], "stamp": ""}}
+    drawn = page("<!-- drawn: other aims -->\nold\n<!-- end -->\n", kept)
+    assert [line.partition(":")[0] for line in drawn.splitlines()[1:-1]] == ["Not measured yet"]

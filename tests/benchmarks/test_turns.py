@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from bench import turns
 from bench.clusters import Kafka, Sparklog
-from bench.turns import Spent, Tally, found, in_turns, spending
+from bench.turns import Spent, Tally, found, gain_row, in_turns, pairs_row, spending
 
 
 class Cluster:
@@ -76,3 +76,18 @@ def test_the_cpu_of_a_piece_of_work_is_that_of_all_brokers(monkeypatch: pytest.M
         assert spent.brokers_cpu_s == 0
     assert spent.brokers_cpu_s == 2.5
     assert asked == [[11, 12, 13]] * 2
+
+
+def test_a_gain_says_how_many_times_as_fast_by_medians() -> None:
+    row = gain_row("read", [1.0, 2.0, 9.0], [4.0, 8.0, 8.5], "aim ≥ 2.5")
+    assert (row.ours, row.unit, row.note) == (4, "times as fast", "aim ≥ 2.5; 2 s against 8 s")
+
+
+def test_pairs_give_the_median_of_their_own_ratios() -> None:
+    row = pairs_row("rate", {"with": [1.0, 20.0, 9.0], "without": [2.0, 20.0, 10.0]}, "MB/s")
+    assert (row.ours, row.note) == (0.9, "9 MB/s against 10 MB/s, 3 pairs")
+
+
+def test_a_pair_without_its_other_half_is_refused() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        pairs_row("rate", {"with": [1.0], "without": []}, "MB/s")
