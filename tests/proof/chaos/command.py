@@ -286,6 +286,7 @@ def _facts(total: dict[str, object]) -> list[str]:
         f"clients that stood still and were restarted: {counts('client_restarts')}",
         f"strikes that missed, as their aim was gone: {counts('missed')}",
         f"administrators: done {counts('admin_done')}; refused {counts('admin_refused')}",
+        f"operators: {counts('operations')}",
         f"versions: {counts_of_text(total['versions'])}",
         *(f"found: {finding}" for finding in found),
         *(f"proves nothing: {why}" for why in invalid),

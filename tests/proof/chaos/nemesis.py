@@ -48,6 +48,9 @@ CRASH_POINTS = "crash points"
 LOGINS = "logins"
 """Clients log in, and rules say what each may do."""
 
+ROOM = "more brokers than replicas"
+"""A broker can be drained: there are others for its replicas."""
+
 STORE = "remote store"
 """Some topics have their history in a remote store, a process of its own."""
 
@@ -201,6 +204,15 @@ class Nemesis(ABC):
     @property
     def points(self) -> Sequence[CrashPoint]:
         """The crash points that it set so far; most kinds have none."""
+        return ()
+
+    @property
+    def operations(self) -> Mapping[str, int]:
+        """How the operations ended that it began, and how often; most kinds begin none."""
+        return {}
+
+    def settle(self) -> Sequence[str]:
+        """Bring to its end what it began, once no fault of the window is left; what is wrong then."""
         return ()
 
     @abstractmethod

@@ -125,6 +125,7 @@ class PartOptions:
     nemeses: Sequence[Nemesis]
     spark: str = "workers"
     candidates: int = 2
+    brokers: int = 3
     rate: float = 120.0
     pairs: float = PAIRS
     has_busy_files: bool = False
@@ -162,6 +163,7 @@ def run_part(options: PartOptions, say: Callable[[str], None], stop: threading.E
         options.folder,
         spark=options.spark,
         candidates=options.candidates,
+        brokers=options.brokers,
         settings=settings,
         has_store=options.has_store,
         mutant=options.mutant,
@@ -267,6 +269,8 @@ class _Life:
             self._stop.wait(self._options.warm_up_s)
             self._strike(began + self._options.seconds)
             self._part.crash_points = [point for one in self._options.nemeses for point in one.points]
+            for one in self._options.nemeses:
+                self._part.operations.update(one.operations)
             self._mend()
         finally:
             self._administrators.stop()
@@ -393,6 +397,8 @@ class _Life:
         window.name = PAIRED.join(struck)
         window.what = "; ".join(told)
         window.ended_ns = time.monotonic_ns()
+        for nemesis in nemeses:
+            self._part.findings += nemesis.settle()
         missing = self._bench.wait_whole(WHOLE_TIMEOUT_S)
         window.whole_ns = time.monotonic_ns()
         self._writer.event("harness", "fault", kind=turn.name, target="see the story", phase="end", id=name)

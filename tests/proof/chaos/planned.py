@@ -18,13 +18,14 @@ from chaos.faults.crash_points import all_of_crash_points
 from chaos.faults.disks import all_of_disks
 from chaos.faults.logins import all_of_logins
 from chaos.faults.network import all_of_network
+from chaos.faults.operators import all_of_operators
 from chaos.faults.signals import all_signals
 from chaos.faults.stores import all_of_stores
 from chaos.machines import shim, store, walls
 from chaos.machines.places import PlainPlaces
 from chaos.machines.shim import Controlled
 from chaos.machines.walls import WalledPlaces
-from chaos.nemesis import CRASH_POINTS, INJECTION, LOGINS, SPARES, Nemesis
+from chaos.nemesis import CRASH_POINTS, INJECTION, LOGINS, ROOM, SPARES, Nemesis
 from chaos.part import PartOptions
 from chaos.report import Part
 
@@ -53,6 +54,7 @@ def nemeses(walled: WalledPlaces, controlled: Controlled | None = None) -> list[
         *all_of_stores(),
         *all_of_logins(),
         AlterColumns(),
+        *all_of_operators(),
     ]
 
 
@@ -110,6 +112,7 @@ def _upon_what_was_asked_for(args: argparse.Namespace, folder: Path, number: int
         first=[nemesis.kind for nemesis in usable if LOGINS in nemesis.needs],
         places=places,
         clients=clients_of(args, is_secured=is_secured),
+        brokers=4 if ROOM in needs and args.spark != "none" else 3,
         has_busy_files=CRASH_POINTS in needs and number % 4 in BUSY_PARTS,
         spark=args.spark,
         rate=args.rate,
@@ -130,6 +133,7 @@ def _outside_of_spark(options: PartOptions) -> PartOptions:
         nemeses=[nemesis for nemesis in options.nemeses if nemesis.needs <= {SPARES, LOGINS}],
         clients=[plan for plan in options.clients if plan not in SPARK_CLIENTS],
         has_busy_files=False,
+        brokers=3,
     )
 
 

@@ -74,6 +74,8 @@ class Part:
     """How often each client stood still, and was restarted."""
     admin_done: dict[str, int] = field(default_factory=dict)
     admin_refused: dict[str, int] = field(default_factory=dict)
+    operations: dict[str, int] = field(default_factory=dict)
+    """How operators' operations ended, and how often."""
     findings: list[str] = field(default_factory=list)
     invalid: list[str] = field(default_factory=list)
     """Why it proves nothing even if nothing was found."""
@@ -257,6 +259,7 @@ def summed(parts: Sequence[Part]) -> dict[str, Any]:
         "client_restarts": counts("client_restarts"),
         "admin_done": counts("admin_done"),
         "admin_refused": counts("admin_refused"),
+        "operations": counts("operations"),
         "not_run": not_run,
         "missed": counts("missed"),
         "crash_points": [asdict(point) for part in parts for point in part.crash_points],

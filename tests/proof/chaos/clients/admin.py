@@ -24,6 +24,8 @@ SCRATCH_MAX = 4
 SCRATCH_RECORDS = 20
 KEPT_RECORDS = 500
 TIMEOUT_S = 20.0
+REPLICAS_MAX = 3
+"""A fourth broker is room for those of another."""
 MISTAKES = (TypeError, AttributeError, AssertionError, NotImplementedError, SystemError)
 """What no cluster under faults brings about: the harness, or a library, cannot do what it is told."""
 _CLIENT = {
@@ -106,7 +108,7 @@ class Administrators:
             self._made += 1
             name = f"scratch-{self._made}"
         partitions = self._rng.randrange(1, 4)
-        topic = NewTopic(name, partitions, len(self._brokers))
+        topic = NewTopic(name, partitions, min(len(self._brokers), REPLICAS_MAX))
         self._admin.create_topics([topic], request_timeout=TIMEOUT_S)[name].result(2 * TIMEOUT_S)
         self._writer.event("administrators", "topic", topic=name, what="created")
         self.scratch[name] = partitions

@@ -36,6 +36,7 @@ from chaos.nemesis import (
     EXECUTORS,
     INJECTION,
     LOGINS,
+    ROOM,
     STORE,
     STORE_DISK,
     SYNCED,
@@ -50,6 +51,8 @@ START_TIMEOUT_S = 240.0
 STOP_TIMEOUT_S = 70.0
 LIGHT_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 DRIVER = "driver"
+REPLICAS_MAX = 3
+"""Of any topic."""
 STEADY_S = 1.0
 _POLL_S = 0.2
 _ZOOKEEPER_TIMEOUT_S = 60.0
@@ -125,7 +128,8 @@ class Bench:
         # Nothing is preloaded into brokers that share a JVM's process tree.
         lacking = frozenset({CRASH_POINTS, INJECTION} if self.options.spark == "local" else ())
         features = own | (self.places.features - lacking) | frozenset({SYNCED} if synced else ())
-        return features | self._features_of_store() | self._features_of_security()
+        room = frozenset({ROOM} if self.options.brokers > REPLICAS_MAX else ())
+        return features | room | self._features_of_store() | self._features_of_security()
 
     def _features_of_security(self) -> frozenset[str]:
         return frozenset({LOGINS} if self.is_secured else ())

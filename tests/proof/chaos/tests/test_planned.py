@@ -136,3 +136,11 @@ def test_clients_are_of_the_kinds_that_were_asked_for(tmp_path):
         "writes",
         "typed",
     }
+
+
+def test_brokers_are_four_where_some_are_drained(tmp_path):
+    later = {"parts": [_lived(5, spark="none")]}
+    assert _options(tmp_path, **later).brokers == 4
+    assert _options(tmp_path, "--without", "operator-drain", **later).brokers == 3
+    assert _options(tmp_path, "--spark", "none", **later).brokers == 3
+    assert _options(tmp_path).brokers == 3, "its first part is outside of Spark"
