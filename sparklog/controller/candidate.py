@@ -121,6 +121,10 @@ class Candidate:
     def is_active(self) -> bool:
         return self._term is not None and self.failure is None
 
+    def wall_ms_of(self, monotonic_ms: int) -> int:
+        """The wall clock at a moment of the monotonic one, both in milliseconds."""
+        return int(self._clock.wall_ms() - (self._clock.monotonic_ms() - monotonic_ms))
+
     @property
     def view(self) -> ClusterView | None:
         """The cluster after the last event, for any thread; None without the office."""

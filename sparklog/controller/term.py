@@ -134,7 +134,8 @@ class Term:
         """What other threads may see of this term; ``last`` itself if nothing has changed since."""
         if last is not None and last.is_of(self.image, self._events):
             return last
-        return view_of(self.image, self._events, self._machine.work.looks.waits)
+        work = self._machine.work
+        return view_of(self.image, self._events, work.looks, work.ended_operations)
 
     # ------------------------------------------------------------------------- facts
 

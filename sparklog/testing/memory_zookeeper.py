@@ -107,6 +107,11 @@ class MemoryZooKeeper:
         return self._session_id
 
     @property
+    def session_timeout_ms(self) -> int:
+        """Sessions end by ``expire`` alone."""
+        return 0
+
+    @property
     def generation(self) -> int:
         return self._generation
 

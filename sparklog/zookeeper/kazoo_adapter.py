@@ -68,6 +68,7 @@ from sparklog.model.zookeeper import (
     ZooKeeperError,
 )
 from sparklog.model.zookeeper_access import DIGEST, OPEN, OPEN_ACCESS, Acl, NodeAccess, hashed, written_down
+from sparklog.zookeeper.granted_session import GrantedSession
 from sparklog.zookeeper.kazoo_acls import to_kazoo
 from sparklog.zookeeper.multi_read import MultiRead
 from sparklog.zookeeper.quiet_log import kazoo_logger
@@ -184,6 +185,7 @@ class KazooZooKeeper:
         self._operation_timeout_s = (operation_timeout_ms or session_timeout_ms) / 1000
         self._handler = _Handler(self._show_digest, tls)
         self._client = self._new_client(session_timeout_ms)
+        self._granted = GrantedSession(self._client)
         self._client.add_listener(self._on_state)
         self._lock = threading.Lock()
         """Orders submissions and expiries; held only while a request is queued."""
@@ -291,6 +293,10 @@ class KazooZooKeeper:
     @property
     def session_id(self) -> int:
         return self._session_id
+
+    @property
+    def session_timeout_ms(self) -> int:
+        return self._granted.timeout_ms
 
     @property
     def generation(self) -> int:

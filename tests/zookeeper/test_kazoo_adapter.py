@@ -51,6 +51,17 @@ def own_server(tmp_path: Path) -> Iterator[EmbeddedZooKeeper]:
         yield server
 
 
+def test_a_client_knows_the_session_timeout_that_it_was_granted(
+    zookeeper_address: str, another: KazooZooKeeper
+) -> None:
+    assert another.session_timeout_ms == SESSION_TIMEOUT_MS
+    asked_ms = 3_600_000
+    with KazooZooKeeper(zookeeper_address, asked_ms, operation_timeout_ms=10_000) as client:
+        assert client.session_timeout_ms == 0
+        client.start(START_TIMEOUT_MS)
+        assert SESSION_TIMEOUT_MS < client.session_timeout_ms < asked_ms
+
+
 class Calls:
     """Callbacks that happened, in order."""
 

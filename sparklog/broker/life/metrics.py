@@ -73,11 +73,21 @@ def broker_metrics(replicas: PartitionTable, log_dirs: LogDirs, proposals: IsrPr
     ]
 
 
-def zookeeper_metric(away_ms: int) -> Metric:
-    return gauge(
+def zookeeper_metrics(away_ms: int, slowest_ms: int, session_ms: int) -> Iterator[Metric]:
+    yield gauge(
         "sparklog_broker_zookeeper_away_milliseconds",
         "How long ZooKeeper has not been reached: access rules and users are as old.",
         away_ms,
+    )
+    yield gauge(
+        "sparklog_broker_zookeeper_slowest_answer_milliseconds",
+        "The slowest answer of ZooKeeper in the last minute, to a request each five seconds.",
+        slowest_ms,
+    )
+    yield gauge(
+        "sparklog_broker_zookeeper_session_milliseconds",
+        "The session time-out that ZooKeeper granted; 0 before the first session.",
+        session_ms,
     )
 
 

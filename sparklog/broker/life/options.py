@@ -15,6 +15,10 @@ class ZooKeeperSession(ZooKeeper, Protocol):
     def start(self, timeout_ms: int) -> object:
         """Connect; ConnectionLost with the address if ZooKeeper does not answer in time."""
 
+    @property
+    def session_timeout_ms(self) -> int:
+        """As the server has granted it; 0 before the first session."""
+
 
 NewZooKeeper = Callable[[str, int], ZooKeeperSession]
 """Makes a client from a connect string and a session timeout in milliseconds."""

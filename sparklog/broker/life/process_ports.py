@@ -23,7 +23,7 @@ from sparklog.broker.life.metrics import (
     conversion_metrics,
     disk_metrics,
     topic_metrics,
-    zookeeper_metric,
+    zookeeper_metrics,
 )
 from sparklog.broker.life.open_directories import Host
 from sparklog.broker.life.options import BrokerOptions, ZooKeeperSession
@@ -31,6 +31,7 @@ from sparklog.broker.life.quota_metrics import quota_metrics
 from sparklog.broker.life.remote_metrics import remote_metrics
 from sparklog.broker.life.reporting.own_report import OwnReport
 from sparklog.broker.life.reporting.sampler import Sampler
+from sparklog.broker.life.reporting.zookeeper_probe import ZooKeeperProbe
 from sparklog.broker.life.request_metrics import connection_metrics, request_metrics
 from sparklog.broker.life.store_threads import StoreThreads
 from sparklog.broker.ports import Ports
@@ -124,6 +125,7 @@ class ProcessPorts:
         self._store: StoreThreads | None = None
         self._reactor: Reactor | None = None
         self._certificate_metrics: Callable[[], list[Metric]] = list
+        self._zookeeper_probe = ZooKeeperProbe(self.zookeeper, self._clock)
         self._away_since_ms: int | None = None
         """Since when ZooKeeper has not been reached; None while it is."""
         self._chores: list[Callable[[], None]] = []
@@ -203,6 +205,7 @@ class ProcessPorts:
         return self.broker()
 
     def start_loops(self, body: BrokerBody) -> None:
+        self.zookeeper_loops.start("zookeeper-probe", self._zookeeper_probe.loop)
         for name, loop in ({} if self.logins is None else self.logins.removals()).items():
             self.zookeeper_loops.start(f"removed-users-{name}", loop)
         body.replication.start()
@@ -297,7 +300,9 @@ class ProcessPorts:
         """As of now."""
         return (
             *broker_metrics(body.replicas, body.context.log_dirs, body.replication.proposals),
-            zookeeper_metric(self._away_ms()),
+            *zookeeper_metrics(
+                self._away_ms(), self._zookeeper_probe.slowest_ms, self.zookeeper.session_timeout_ms
+            ),
             *disk_metrics(body.context.log_dirs, body.parts.free_spaces),
             *topic_metrics(body.parts.traffic, body.replicas),
             *coordinator_metrics(body.coordinators),

@@ -11,11 +11,13 @@ from typing import Final
 
 from sparklog.core.controller.events.cluster_event import EventKind, NumberedEvent
 from sparklog.core.controller.events.event_log import EventLog
+from sparklog.core.controller.operation_kind import OperationKind
+from sparklog.core.controller.operations.looks import OperationLooks
 from sparklog.core.controller.operations.operation_progress import done_of
 from sparklog.core.controller.operations.operation_writes import Wait
 from sparklog.core.controller.state.applications import Application, KnownBroker
 from sparklog.core.controller.state.image import ClusterImage
-from sparklog.core.controller.state.operations import Operation
+from sparklog.core.controller.state.operations import Operation, OperationState
 from sparklog.core.controller.state.wishes import Wish
 from sparklog.model.cluster_facts import Broker
 from sparklog.model.ids import NO_LEADER, BrokerId, ControllerEpoch
@@ -37,11 +39,14 @@ class BrokerView:
 
 @dataclass(frozen=True, slots=True)
 class OperationView:
-    """``done``: how much of its total. ``waits``: what it waits for; empty while something moves."""
+    """``done``: how much of its total. ``waits``: what it waits for; empty while something moves.
+    ``waiting_since_ms``: when it began to wait, by the monotonic clock; None while it does not.
+    """
 
     operation: Operation
     done: int
     waits: tuple[Wait, ...]
+    waiting_since_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,8 @@ class ClusterView:
     """The newest of this term."""
     event_counts: Mapping[EventKind, int]
     """All of this term."""
+    ended_operations: Mapping[tuple[OperationKind, OperationState], int]
+    """Those that ended in this term, by kind and result."""
     changes: int
     """``ClusterImage.changes`` when this was made."""
 
@@ -76,9 +83,14 @@ class ClusterView:
 
 
 def view_of(
-    image: ClusterImage, log: EventLog, waits: Mapping[int, tuple[Wait, ...]] = NO_WAITS
+    image: ClusterImage,
+    log: EventLog,
+    looks: OperationLooks | None = None,
+    ended: Mapping[tuple[OperationKind, OperationState], int] = MappingProxyType({}),
 ) -> ClusterView:
-    """``waits``: what operations wait for, by their id."""
+    """``looks``: what operations wait for, and since when. ``ended``: those that ended in this term."""
+    waits = NO_WAITS if looks is None else looks.waits
+    since_ms: Mapping[int, int] = MappingProxyType({}) if looks is None else looks.waiting_since_ms
     counts = image.counts
     known = {one: found for one, found in sorted(image.known.items()) if _is_listed(image, one)}
     led = sum(counts.leaders[broker] for broker in image.brokers if broker != NO_LEADER)
@@ -107,6 +119,7 @@ def view_of(
                 operation,
                 done_of(image, operation) if operation.is_running else operation.done,
                 waits.get(one, ()) if operation.is_running else (),
+                since_ms.get(one) if operation.is_running and waits.get(one) else None,
             )
             for one, operation in sorted(image.operations.items())
         ),
@@ -118,6 +131,7 @@ def view_of(
         moving=counts.moving,
         events=log.kept,
         event_counts=dict(log.counts),
+        ended_operations=dict(ended),
         changes=image.changes,
     )
 

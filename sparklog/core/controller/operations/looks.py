@@ -27,6 +27,8 @@ PARTITIONS_PER_PAUSED_MS: Final = 20
 class OperationLooks:
     waits: Mapping[int, tuple[Wait, ...]] = field(default_factory=dict)
     """What each operation that is under way waits for, by the last look that found nothing to write."""
+    waiting_since_ms: Mapping[int, int] = field(default_factory=dict)
+    """Since when each operation has waited without a break, as looks found it."""
     pause_until_ms: int = 0
     is_due: bool = False
     """Whether something may have changed since that look, and the pause lasts."""
@@ -44,6 +46,9 @@ class OperationLooks:
         found, waits = next_operation(image)
         if waits != self.waits:
             image.changes += 1  # reports of the cluster show them
+        if found is None:
+            before = self.waiting_since_ms
+            self.waiting_since_ms = {one: before.get(one, now_ms) for one, named in waits.items() if named}
         pause_ms = _pause_ms(image.counts.partitions) if waits and found is None else 0
         self.waits, self.pause_until_ms, self._brokers = waits, now_ms + pause_ms, brokers
         self.is_due = self._is_awaited = False

@@ -6,17 +6,19 @@ outcome of its write. Refused and lost writes are not known here: the machine ad
 is decided over the image as it is by then.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sparklog.core.controller.actions import Disconnect, PushId, Send, SendStopReplica
+from sparklog.core.controller.operation_kind import OperationKind
 from sparklog.core.controller.operations.looks import OperationLooks
 from sparklog.core.controller.pipeline.decision_events import Cause
 from sparklog.core.controller.pipeline.pushes import PendingPushes
 from sparklog.core.controller.pipeline.waiting_commands import WaitingCommands
 from sparklog.core.controller.quotas.mutations import Mutations
 from sparklog.core.controller.state.image import ClusterImage
+from sparklog.core.controller.state.operations import OperationState
 from sparklog.core.controller.steps import (
     AddPartitions,
     CreateTopic,
@@ -51,6 +53,8 @@ class PendingWork:
     """Why there is work, until none is left."""
     ends: dict[tuple[BrokerId, BrokerEpoch], str] = field(default_factory=dict)
     """How the processes of incarnations ended that still have to leave the image, from their supervisors."""
+    ended_operations: Counter[tuple[OperationKind, OperationState]] = field(default_factory=Counter)
+    """Those that ended in this term, by kind and result."""
 
     # ------------------------------------------------------------------------- partitions and steps
 

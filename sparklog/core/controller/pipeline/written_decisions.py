@@ -121,6 +121,9 @@ def _replay(work: PendingWork, change: Change) -> None:
 
 
 def _note_operation(work: PendingWork, operation: Operation) -> None:
+    before = work.image.operations.get(operation.id)
+    if not operation.is_running and (before is None or before.is_running):
+        work.ended_operations[operation.kind, operation.state] += 1
     if not operation.throttle:
         return
     work.pushes.brokers_changed = True  # its rate comes or goes

@@ -5,7 +5,8 @@ import pytest
 from sparklog.cli.cluster.doctor.checks.setting_check import DURABILITY, OF_ITS_OWN
 from sparklog.cli.cluster.doctor.doctor_finding import Severity
 from sparklog.model.settings.settings_table import BROKER_SETTINGS, IDENTITY_SETTINGS
-from tests.cli.cluster.doctor.given import WELL, broker, found, report, reported, the_one
+from sparklog.wire.messages.discovery.broker_report import ReportedMetric, ReportedSeries
+from tests.cli.cluster.doctor.given import WELL, broker, found, own_report, report, reported, the_one
 
 CONNECT = "zookeeper.connect"
 TIMEOUT = "zookeeper.session.timeout.ms"
@@ -32,6 +33,49 @@ def test_session_timeouts_have_limits(timeout_ms: int, severities: list[Severity
     findings = found("zookeeper", brokers=(broker(1), broker(2, {TIMEOUT: str(timeout_ms)})))
     assert [one.severity for one in findings] == severities
     assert all(one.subject == "broker 2" for one in findings)
+
+
+def with_zookeeper(slowest_ms: int, session_ms: int) -> list[ReportedMetric]:
+    values = {"slowest_answer": slowest_ms, "session": session_ms}
+    return [
+        ReportedMetric(
+            name=f"sparklog_broker_zookeeper_{name}_milliseconds",
+            kind="gauge",
+            doc="",
+            series=[ReportedSeries(labels=[], value=float(value))],
+        )
+        for name, value in values.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("slowest_ms", "severity"),
+    [(1_799, None), (1_800, Severity.warning), (5_999, Severity.warning), (6_000, Severity.grave)],
+)
+def test_answers_of_zookeeper_are_slow_by_the_length_of_a_session(
+    slowest_ms: int, severity: Severity | None
+) -> None:
+    reports = {2: own_report(2, metrics=with_zookeeper(slowest_ms, 18_000))}
+    findings = found("zookeeper", own_reports=reports)
+    assert [one.severity for one in findings] == ([] if severity is None else [severity])
+    assert all(one.subject == "broker 2" and f"up to {slowest_ms} ms" in one.value for one in findings)
+
+
+@pytest.mark.parametrize(
+    ("granted_ms", "severity", "limit"),
+    [(12_000, Severity.warning, "maxSessionTimeout"), (24_000, Severity.note, "minSessionTimeout")],
+)
+def test_a_session_that_zookeeper_grants_otherwise_than_asked_for(
+    granted_ms: int, severity: Severity, limit: str
+) -> None:
+    asked = tuple(broker(number, {TIMEOUT: "18000"}) for number in (1, 2))
+    reports = {number: own_report(number, metrics=with_zookeeper(1, granted_ms)) for number in (1, 2)}
+    finding = the_one("zookeeper", brokers=asked, own_reports=reports)
+    assert (finding.severity, finding.subject) == (severity, "brokers 1, 2")
+    assert finding.value == f"{TIMEOUT}=18000, and ZooKeeper grants {granted_ms}"
+    assert limit in finding.remedy
+    as_asked = {1: own_report(1, metrics=with_zookeeper(1, 18_000)), 2: own_report(2)}
+    assert found("zookeeper", brokers=asked, own_reports=as_asked) == []
 
 
 def test_a_setting_that_decides_what_is_kept_differs() -> None:

@@ -3,7 +3,9 @@
 import pytest
 
 from sparklog.core.controller.actions import WakeAt
+from sparklog.core.controller.operation_kind import OperationKind
 from sparklog.core.controller.operations.looks import PARTITIONS_PER_PAUSED_MS, UNPAUSED_MAX
+from sparklog.core.controller.state.operations import OperationState
 
 PARTITIONS = 2 * UNPAUSED_MAX
 PAUSE_MS = PARTITIONS // PARTITIONS_PER_PAUSED_MS
@@ -66,6 +68,17 @@ def test_brokers_and_wishes_are_looked_at_at_once(world, operators, restarted):
     join(world, 1)
     operators.cancel(restarted)
     assert operators.waits(restarted) == []
+
+
+def test_a_wait_lasts_since_it_began_and_ends_are_counted(world, operators, restarted):
+    looks, began_ms = world.machine.work.looks, world.now_ms
+    join(world, 0)
+    tick(world, PAUSE_MS)
+    assert looks.waiting_since_ms == {restarted: began_ms}
+    operators.cancel(restarted)
+    assert looks.waiting_since_ms == {}
+    cancelled = (OperationKind.restart, OperationState.cancelled)
+    assert world.machine.work.ended_operations == {cancelled: 1}
 
 
 def test_the_last_change_is_not_forgotten(world, operators, restarted):

@@ -6,6 +6,7 @@ from typing import Final
 from sparklog.cli.cluster.doctor.doctor_check import Check
 from sparklog.cli.cluster.doctor.doctor_facts import ClusterFacts, Part
 from sparklog.cli.cluster.doctor.doctor_finding import Finding, Severity, named
+from sparklog.wire.messages.discovery.broker_report import BrokerReportResponse
 
 NAME: Final = "zookeeper"
 CONNECT: Final = "zookeeper.connect"
@@ -15,7 +16,17 @@ SESSION_MAX_MS: Final = 40_000
 """A server's own limit, unless its maxSessionTimeout or tickTime says another: 20 ticks of 2 s."""
 
 
+SLOWEST_METRIC: Final = "sparklog_broker_zookeeper_slowest_answer_milliseconds"
+SESSION_METRIC: Final = "sparklog_broker_zookeeper_session_milliseconds"
+SLOW_SHARE: Final = 0.1
+"""Of a session: with answers as slow, a few in a row end it."""
+VERY_SLOW_SHARE: Final = 1 / 3
+"""After as long without an answer clients look for another server."""
+
+
 def examine_zookeeper(facts: ClusterFacts) -> Iterator[Finding]:
+    yield from _answers(facts)
+    yield from _granted(facts)
     addresses = [text for broker in facts.answering if (text := broker.settings.get(CONNECT))]
     if addresses:
         yield from _members(addresses[0], facts)
@@ -69,9 +80,62 @@ def _members(address: str, facts: ClusterFacts) -> Iterator[Finding]:
         )
 
 
+def _answers(facts: ClusterFacts) -> Iterator[Finding]:
+    """Whether ZooKeeper answers fast, by the clock of each broker."""
+    slow: dict[Severity, dict[int, int]] = {}
+    for broker, report in sorted(facts.own_reports.items()):
+        session_ms, slowest_ms = _value(report, SESSION_METRIC), _value(report, SLOWEST_METRIC)
+        if session_ms and slowest_ms >= SLOW_SHARE * session_ms:
+            is_grave = slowest_ms >= VERY_SLOW_SHARE * session_ms
+            slow.setdefault(Severity.grave if is_grave else Severity.warning, {})[broker] = slowest_ms
+    for severity, found in slow.items():
+        yield Finding(
+            NAME,
+            severity,
+            named("broker", list(found)),
+            f"ZooKeeper took up to {max(found.values())} ms for an answer in the last minute",
+            "elections, ISRs and starts wait as long; after a third of a session clients leave their server, "
+            "and a session that ends takes its broker out",
+            "look at memory, network and disk of ZooKeeper's servers; give its transaction log a disk alone",
+        )
+
+
+def _granted(facts: ClusterFacts) -> Iterator[Finding]:
+    """Whether servers grant the session time-out that a broker asks for."""
+    other: dict[tuple[int, int], list[int]] = {}
+    for broker in facts.answering:
+        report = facts.own_reports.get(broker.broker_id)
+        granted_ms = 0 if report is None else _value(report, SESSION_METRIC)
+        asked_ms = int(broker.settings.get(SESSION_TIMEOUT, granted_ms) or granted_ms)
+        if granted_ms and granted_ms != asked_ms:
+            other.setdefault((asked_ms, granted_ms), []).append(broker.broker_id)
+    for (asked_ms, granted_ms), brokers in other.items():
+        is_less = granted_ms < asked_ms
+        limit = "maxSessionTimeout" if is_less else "minSessionTimeout"
+        harm = (
+            "a pause that the setting allows for ends the session, and others are elected"
+            if is_less
+            else "a cut is noticed later than the setting says"
+        )
+        yield Finding(
+            NAME,
+            Severity.warning if is_less else Severity.note,
+            named("broker", brokers),
+            f"{SESSION_TIMEOUT}={asked_ms}, and ZooKeeper grants {granted_ms}",
+            harm,
+            f"another {limit} or tickTime of ZooKeeper's servers, or {SESSION_TIMEOUT}={granted_ms}",
+        )
+
+
+def _value(report: BrokerReportResponse, name: str) -> int:
+    """0 where a broker of an older release does not say it."""
+    values = [one.value for metric in report.metrics if metric.name == name for one in metric.series]
+    return int(values[0]) if values else 0
+
+
 ZOOKEEPER: Final = Check(
     NAME,
-    (Part.brokers,),
-    "several members are named, an odd number, and session time-outs are within their limits",
+    (Part.brokers, Part.own_reports),
+    "several members are named, an odd number; it answers fast, and grants the session time-outs asked for",
     examine_zookeeper,
 )
