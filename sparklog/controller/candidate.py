@@ -108,6 +108,8 @@ class Candidate:
         self._began_ms = 0
         self._is_pausing = False
         self._view: ClusterView | None = None
+        self._away_since_ms: int | None = None
+        """Since when ZooKeeper is not reached; None while it is."""
         self.failure: str | None = None
         """Why this candidate cannot serve; None as soon as it does again."""
         self.lossy_elections = 0
@@ -224,7 +226,17 @@ class Candidate:
         except (ConnectionLost, SessionExpired) as error:
             logger.warning("the death of broker %d shows when its session times out: %s", broker, error)
 
+    @property
+    def zookeeper_away_ms(self) -> int:
+        """How long ZooKeeper is not reached: what this controller knows is as old. For any thread."""
+        since_ms = self._away_since_ms
+        return 0 if since_ms is None else self._clock.monotonic_ms() - since_ms
+
     def _on_session(self, event: SessionEvent) -> None:
+        if event == "connected":
+            self._away_since_ms = None
+        elif self._away_since_ms is None:
+            self._away_since_ms = self._clock.monotonic_ms()
         if event == "expired":
             if self._term is not None:
                 self._end_term("our ZooKeeper session has expired")

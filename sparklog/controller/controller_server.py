@@ -312,7 +312,9 @@ class ControllerServer:
         candidate = self._candidate
         if candidate is None:
             return report_of(None, None, request)
-        return report_of(candidate.view, candidate.node, request, lambda: controller_metrics(candidate))
+        report = report_of(candidate.view, candidate.node, request, lambda: controller_metrics(candidate))
+        report.age_ms = candidate.zookeeper_away_ms
+        return report
 
     def _on_failure(self, error: Exception) -> None:
         self._in_candidate().fail(error)

@@ -29,6 +29,7 @@ SERVING: Final = "serving"
 AWAY: Final = "away"
 STOPPING: Final = "stopping"
 DRAINING: Final = "draining"
+WITHOUT_SESSION: Final = "its process runs, and its registration is gone: it does not reach ZooKeeper"
 
 
 def report_of(
@@ -106,6 +107,8 @@ def _broker(view: ClusterView, broker_id: BrokerId) -> ReportedBroker:
         )
     if live is None:
         report.state = _state_without_session(known, hosted)
+        if hosted is not None and hosted.state == SERVING:
+            report.reason, report.since_ms = WITHOUT_SESSION, -1
         report.replicas, report.in_sync = view.away[broker_id]
         if known.wish is not Wish.serving:
             report.reason = f"start it with: sparklog brokers start {broker_id}"

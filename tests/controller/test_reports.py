@@ -90,7 +90,9 @@ def test_a_broker_whose_application_does_not_run_is_away(image):
 def test_a_registration_that_is_gone_outweighs_what_the_application_said_before(image):
     hosted = HostedBroker(BrokerId(3), "serving")
     image.applications = (Application("shop", "driver-1", 9092, brokers=(hosted,)),)
-    assert reported(image, 3).state == "away"
+    found = reported(image, 3)
+    assert (found.state, found.since_ms) == ("away", -1)
+    assert found.reason == "its process runs, and its registration is gone: it does not reach ZooKeeper"
 
 
 def test_standbys_are_the_other_applications(image):

@@ -479,3 +479,16 @@ def test_a_closed_candidate_does_not_run_again(flaky_zookeeper):
         event()
     assert not race.candidate.is_active
     assert flaky_zookeeper.get(znodes.CONTROLLER) is None
+
+
+def test_what_a_controller_knows_is_as_old_as_its_last_contact_with_zookeeper(flaky_zookeeper):
+    race = Race(flaky_zookeeper)
+    candidate, clock = race.candidate, race.candidate._clock
+    assert candidate.zookeeper_away_ms == 0
+    candidate._on_session("suspended")
+    clock.now_ms += 30_000
+    candidate._on_session("expired")
+    clock.now_ms += 10_000
+    assert candidate.zookeeper_away_ms == 40_000
+    candidate._on_session("connected")
+    assert candidate.zookeeper_away_ms == 0

@@ -447,7 +447,7 @@ class LocalCluster:
         self._closed_first.append(allocation.close)
         self._await_registered(supervisor, allocation.in_words)
         waits = ExecutorWaits(supervisor.waiting_for_executors, allocation.wait_in_words, self._notice)
-        leaving = Decommissions(self.context, supervisor.jobs, supervisor.leave_executor)
+        leaving = Decommissions(self.context, supervisor.jobs, supervisor.leave_executor, self._notice)
         self._closed_first += [waits.close, leaving.close]
 
     def _await_registered(

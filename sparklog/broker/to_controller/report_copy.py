@@ -57,7 +57,7 @@ class ReportCopy:
         if copy is None:
             return ClusterReportResponse(error_code=code, error_message=words)
         chosen = _after(events, (request.after_term, request.after_number), request.events_max)
-        age_ms = self._clock.monotonic_ms() - copied_ms
+        age_ms = copy.age_ms + self._clock.monotonic_ms() - copied_ms
         metrics = copy.metrics if request.wants_metrics else []
         return replace(copy, age_ms=age_ms, events=chosen, metrics=metrics)
 

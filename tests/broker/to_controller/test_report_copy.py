@@ -33,6 +33,7 @@ class Controller:
         self.asked = []
         self.term, self.events, self.per_answer = 1, 0, 1_000
         self.failure = None
+        self.age_ms = 0
 
     def call(self, message, *, timeout_ms, lane=""):
         self.asked.append(message)
@@ -44,7 +45,9 @@ class Controller:
             ReportedEvent(term=self.term, number=number, time_ms=0, kind="topic", subject="t")
             for number in numbers
         ]
-        return ClusterReportResponse(term=self.term, last_number=self.events, events=events)
+        return ClusterReportResponse(
+            term=self.term, last_number=self.events, events=events, age_ms=self.age_ms
+        )
 
 
 class Copy:
@@ -110,6 +113,14 @@ def test_while_no_controller_answers_the_last_copy_is_given_with_its_age(copy):
     copy.clock.now_ms += 5_000
     late = copy.ask(1, 0)
     assert (late.error_code, late.age_ms, late.term, len(late.events)) == (ErrorCode.none, 5_000, 1, 1)
+
+
+def test_a_copy_is_older_by_as_much_as_its_controller_has_not_reached_zookeeper(copy):
+    copy.controller.age_ms = 40_000
+    assert copy.ask().age_ms == 40_000
+    copy.controller.failure = ConnectionError("it left")
+    copy.clock.now_ms += 5_000
+    assert copy.ask().age_ms == 45_000
 
 
 def test_without_a_copy_the_requester_is_told_to_try_again(copy):

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from sparklog_runtime.executors.decommissions import Decommissions, SlotJob
+from tests.waiting import until
 
 
 def option(value):
@@ -73,8 +74,15 @@ def followed(spark, monkeypatch):
         left.append(job)
         told.release()
 
-    decommissions = Decommissions(spark, lambda: list(jobs), leave)
-    yield SimpleNamespace(jobs=jobs, left=left, told=told)
+    lines: list[str] = []
+    looks = threading.Semaphore(0)
+
+    def running():
+        looks.release()
+        return list(jobs)
+
+    decommissions = Decommissions(spark, running, leave, lines.append)
+    yield SimpleNamespace(jobs=jobs, left=left, told=told, lines=lines, looks=looks)
     decommissions.close()
 
 
@@ -84,6 +92,14 @@ def look(spark, times=4):
         pass
     for _ in range(times):
         assert spark.asked.acquire(timeout=10)
+
+
+def look_on(followed, times=3):
+    """Wait for so many looks from now on; executors that are decommissioned already are not asked about."""
+    while followed.looks.acquire(blocking=False):
+        pass
+    for _ in range(times):
+        assert followed.looks.acquire(timeout=10)
 
 
 def test_the_broker_of_a_decommissioned_executor_leaves_once(spark, followed):
@@ -120,3 +136,39 @@ def test_a_look_that_fails_is_repeated(spark, followed):
     spark.decommissioned.add("4")
     assert followed.told.acquire(timeout=10)
     assert followed.left == [SlotJob(0, 1)]
+
+
+def test_of_several_the_next_one_leaves_when_the_last_one_runs_elsewhere(spark, followed):
+    spark.decommissioned |= {"4", "7"}
+    assert followed.told.acquire(timeout=10)
+    look_on(followed)
+    assert followed.left == [SlotJob(0, 1)]
+    del followed.jobs[0]  # it has stopped
+    look_on(followed)
+    assert followed.left == [SlotJob(0, 1)]
+    spark.executors[0] = "8"
+    followed.jobs.append(SlotJob(0, 2))
+    assert followed.told.acquire(timeout=10)
+    assert followed.left == [SlotJob(0, 1), SlotJob(1, 1)]
+
+
+def test_where_none_runs_elsewhere_in_time_the_next_one_leaves_all_the_same(spark, followed, monkeypatch):
+    monkeypatch.setattr("sparklog_runtime.executors.decommissions.TURN_S", 0.05)
+    spark.decommissioned |= {"4", "7"}
+    for _ in range(2):
+        assert followed.told.acquire(timeout=10)
+    assert followed.left == [SlotJob(0, 1), SlotJob(1, 1)]
+
+
+def test_all_executors_at_once_are_said_once_and_one_alone_is_not(spark, followed):
+    spark.decommissioned.add("7")
+    assert followed.told.acquire(timeout=10)
+    look_on(followed)
+    assert followed.lines == []
+    spark.decommissioned.add("4")
+    until(lambda: followed.lines)
+    look_on(followed)
+    assert followed.lines == [
+        "2 of 2 executors are decommissioned: their brokers stop one after the other; none of these "
+        "executors stays, so partitions have no leader until Spark gives others"
+    ]

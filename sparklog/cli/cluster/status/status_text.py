@@ -9,12 +9,19 @@ from sparklog.cli.table import NOTHING, render_table
 from sparklog.client.possible_losses import PossibleLoss
 from sparklog.model.cluster_facts import host_port
 
+OLD_MS: Final = 5_000
+"""From this age on it is said."""
 SPARE: Final = ("PID", "APPLICATION")
 
 
 def render_status(status: ClusterStatus) -> str:
     lines = [f"cluster {status.cluster_id} at {status.servers}"]
     lines += [_controller_line(controller) for controller in status.controllers]
+    if status.age_ms >= OLD_MS:
+        lines.append(
+            f"brokers and controllers are as of {status.age_ms // 1_000} s ago: no controller that reaches "
+            "ZooKeeper has answered since"
+        )
     lines += ["", _broker_table(status.brokers)]
     lines += [
         f"broker {broker.broker_id}, {broker.state}: {broker.reason}"

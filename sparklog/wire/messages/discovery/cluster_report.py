@@ -107,7 +107,9 @@ class ReportedOperation:
 
 @dataclass(slots=True, kw_only=True)
 class ClusterReportResponse:
-    """``age_ms``: how long ago the controller said it. ``last_number``: of its newest event."""
+    """``age_ms``: how long ago a controller that reached ZooKeeper said it. ``last_number``: of its
+    newest event.
+    """
 
     API_KEY: ClassVar[int] = 10_004
 

@@ -33,6 +33,12 @@ def test_the_age_counts_from_what_the_controller_said() -> None:
     assert watched.text(101.0).startswith("as of 31 s ago\n")
 
 
+def test_what_is_old_says_that_nobody_who_reaches_zookeeper_has_answered() -> None:
+    words = "as of 40 s ago: no controller that reaches ZooKeeper has answered since"
+    assert words in render_status(status(age_ms=40_000))
+    assert "as of" not in render_status(status(age_ms=4_999))
+
+
 def test_before_the_first_answer_the_reason_stands_alone() -> None:
     watched = Watched()
     assert watched.text(1.0) == "asking ..."

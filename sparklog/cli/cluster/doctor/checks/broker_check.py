@@ -52,7 +52,7 @@ def _office(facts: ClusterFacts) -> Iterator[Finding]:
         NAME,
         Severity.grave,
         "controller",
-        f"no controller has answered for {report.age_ms // 1_000} s",
+        f"no controller that reaches ZooKeeper has answered for {report.age_ms // 1_000} s",
         "no leader is elected, and no topic or setting changes, until one is in office",
         "read controller.log of each driver; look at ZooKeeper; start a standby: sparklog start --brokers 0",
     )
