@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def of_alice(reader: Person) -> Mapping[str, str]:
 
 
 def test_two_restarts_close_a_cluster_while_producers_go_on(reader: Person, loads: list[Load]) -> None:
-    opened, folder, both, users, closed = (
+    opened, folder, both, users, closed, digest_alone, again, opened_nodes = (
         block for block in blocks_of(DOCS / "security.md") if block.section == SECTION
     )
     follow(reader, opened)
@@ -117,6 +118,12 @@ def test_two_restarts_close_a_cluster_while_producers_go_on(reader: Person, load
         assert mine == load.acknowledged
     assert len(values) == sum(len(load.acknowledged) for load in loads)
     assert_it_is_closed(reader)
+    reader.interrupt()
+    reader.follow(digest_alone)
+    follow(reader, again)
+    assert "nodes are opened now, 0 were before" in reader.follow(opened_nodes)
+    with stranger_in_zookeeper(reader) as zookeeper:
+        zookeeper.create("/brokers/topics/anything", b"{}")
 
 
 def follow(reader: Person, block: Block) -> None:
@@ -137,13 +144,19 @@ def assert_it_is_closed(reader: Person) -> None:
     assert "sparklog: " in reader.follow(Block("", "bash", stranger))
     refused = "! sparklog topics create stock-moves --root open --command-config alice 2>&1"
     assert "AUTHORIZATION_FAILED" in reader.follow(Block("", "bash", refused))
+    with stranger_in_zookeeper(reader) as zookeeper:
+        for node in ("/brokers/topics/anything", "/kafka-acl/Topic/anything", "/anything"):
+            with pytest.raises(NoAuthError):
+                zookeeper.create(node, b"{}")
+
+
+@contextmanager
+def stranger_in_zookeeper(reader: Person) -> Iterator[KazooClient]:
     where = "python -c \"import json; print(json.load(open('open/cluster.json'))['zookeeper'])\""
     zookeeper = KazooClient(reader.follow(Block("", "bash", where)).strip())
     zookeeper.start()
     try:
-        for node in ("/brokers/topics/anything", "/kafka-acl/Topic/anything", "/anything"):
-            with pytest.raises(NoAuthError):
-                zookeeper.create(node, b"{}")
+        yield zookeeper
     finally:
         zookeeper.stop()
         zookeeper.close()

@@ -1,5 +1,6 @@
 """Where a command has a password from: the first line of a file, or the terminal. No option has one, because
-command lines are seen by others.
+command lines are seen by others. A file that others may open is taken with a warning: it may be a file of this
+minute, which its user deletes at once.
 """
 
 import getpass
@@ -7,6 +8,8 @@ import sys
 from pathlib import Path
 
 from sparklog.cli.command import UsageError
+from sparklog.cli.progress import say
+from sparklog.credentials.secret_files import read_file
 from sparklog.model.errors import SparklogError
 
 
@@ -31,6 +34,15 @@ def _from_file(path: Path) -> str:
         raise SparklogError(f"--password-file {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise SparklogError(f"--password-file {path} is no text in UTF-8: byte {error.start}") from None
+    _warn_if_open(path)
     if not lines or not lines[0]:
         raise SparklogError(f"--password-file {path}: its first line is empty; write the password into it")
     return lines[0]
+
+
+def _warn_if_open(path: Path) -> None:
+    """A pipe, as of ``<(pass alice)``, is nobody else's."""
+    if path.is_file():
+        exposure = read_file(str(path)).exposure()
+        if exposure is not None:
+            say(f"warning: --password-file: {exposure}")

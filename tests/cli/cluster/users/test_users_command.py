@@ -27,7 +27,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessClust
 @pytest.fixture
 def password_file(tmp_path: Path) -> Path:
     path = tmp_path / "password.txt"
-    path.write_text("pässword of alice\nand a second line\n")
+    write_closed(path, "pässword of alice\nand a second line\n")
     return path
 
 
@@ -49,6 +49,14 @@ def of(zookeeper: MemoryZooKeeper, user: str) -> dict[str, str]:
     assert node is not None
     found: dict[str, str] = json.loads(node.data)["config"]
     return found
+
+
+def test_a_password_that_others_may_read_is_taken_with_a_warning(run: Run, password_file: Path) -> None:
+    password_file.chmod(0o644)
+    status, said = run("add", "carol", "--mechanism", "SCRAM-SHA-512", "--password-file", password_file)
+    assert status == DONE
+    assert f"warning: --password-file: others may open {password_file}, as its mode is 0644" in said
+    assert run("delete", "carol")[0] == DONE
 
 
 def test_a_user_is_added_altered_listed_and_deleted(run: Run, password_file: Path) -> None:
