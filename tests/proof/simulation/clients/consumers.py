@@ -29,6 +29,8 @@ class Consumer(Client):
 
     isolation_level = 0
     bytes_max = 1 << 20
+    columns: tuple[int, ...] | None = None
+    """The ids of the columns that it names in its fetches; None: all."""
 
     def __init__(
         self,
@@ -87,6 +89,7 @@ class Consumer(Client):
             fetch_offset=self.offset,
             last_fetched_epoch=self._last_epoch,
             partition_max_bytes=self.bytes_max,
+            columns=self.columns,
         )
         request = FetchRequest(
             max_wait_ms=FETCH_WAIT_MS,
@@ -164,7 +167,7 @@ class Consumer(Client):
         for position, header in split(records):
             if header.next_offset <= self.offset:
                 continue
-            if not crc_matches(records, position, header):
+            if not self._is_sound(records, position, header):
                 self._met_rot = True
                 self._place.witness.marks.reach("a consumer was given a rotten batch")
                 return found  # it asks again for it, as real ones do
@@ -175,6 +178,10 @@ class Consumer(Client):
             self._take_batch(_bytes_of(records, position, header), header, entry, found)
             self.offset, self._last_epoch = entry.next_offset, entry.leader_epoch
         return found
+
+    def _is_sound(self, records: bytes, position: int, header: BatchHeader) -> bool:
+        """Whether a batch is what its writer sent, as far as its CRC says."""
+        return crc_matches(records, position, header)
 
     def _entry(self, records: bytes, position: int, header: BatchHeader) -> Entry:
         """What was read. Of a batch that was written as Arrow, and that we are given as records, the CRC is

@@ -25,6 +25,7 @@ class ColumnRules(Invariant):
         self.written: dict[Send, tuple[Columns, range]] = {}
         """Of each batch: the columns of its version, and the numbers of its rows."""
         self.versions: dict[Send, int] = {}
+        self.crcs: dict[Send, int] = {}
         self.newest: SchemaDocument | None = None
         """That anybody was told of."""
         self._made: dict[int, SchemaDocument] = {}

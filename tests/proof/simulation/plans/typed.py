@@ -26,6 +26,8 @@ class TypedPlan:
     changers: int
     change_every_ms: float
     replan_every_ms: float
+    column_readers: int = 0
+    """Readers that name columns in their fetches."""
 
 
 def draw_typed(seed: int, *, share: float = WITH_TYPED) -> TypedPlan | None:
@@ -37,4 +39,5 @@ def draw_typed(seed: int, *, share: float = WITH_TYPED) -> TypedPlan | None:
         changers=draw.choice((1, 2, 2)),
         change_every_ms=draw.choice((150.0, 400.0, 900.0)),
         replan_every_ms=draw.choice((300.0, 1_000.0)),
+        column_readers=dice(seed, "wanted columns").choice((0, 1)),
     )

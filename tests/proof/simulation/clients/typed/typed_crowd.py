@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from simulation.clients.client import Workplace
 from simulation.clients.typed.changer import Changer
+from simulation.clients.typed.column_reader import ColumnReader
 from simulation.clients.typed.typed_producer import TypedProducer
 from simulation.clients.typed.typed_reader import TypedReader
 from simulation.invariants.columns import ColumnRules
@@ -33,6 +34,10 @@ class TypedCrowd:
         self.readers = [
             TypedReader(place, f"typed-reader-{number}", where, self.rules, replan_every_ms=every_ms)
             for number in range(2)
+        ]
+        self.readers += [
+            ColumnReader(place, f"column-reader-{number}", where, self.rules, replan_every_ms=every_ms)
+            for number in range(plan.column_readers)
         ]
         self._changers = [
             Changer(

@@ -73,4 +73,5 @@ class TypedProducer(Producer):
         send = header.producer_id, header.producer_epoch, header.base_sequence
         self._rules.written[send] = self._planned.columns, numbers
         self._rules.versions[send] = self._planned.version
+        self._rules.crcs[send] = header.crc
         return bytes(batch)

@@ -113,9 +113,13 @@ class TypedReader(Consumer):
                 expected(self._planned, written, number)
         except DoesNotFitError:
             self._rules.marks.reach("a reader was told of a value that its columns cannot hold")
-            self._planned = self._columns.known.newest.columns
+            self._planned = self._wider(self._planned, self._columns.known.newest.columns)
             return
         raise Violation("ColumnsAreThoseOfTheirIds", f"{self.name} is refused what fits: {refused}")
+
+    def _wider(self, planned: Columns, newest: Columns) -> Columns:
+        """What it plans after a value that did not fit."""
+        return newest
 
 
 def _rows_of(reading: TypedReading, batch: bytes, header: BatchHeader) -> list[dict[str, Any]]:

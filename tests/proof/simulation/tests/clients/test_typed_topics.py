@@ -34,6 +34,15 @@ def test_columns_change_under_writers_and_readers_and_no_rule_is_broken(seed):
     assert outcome.marks["a reader mapped rows of another version"]
 
 
+def test_half_of_the_typed_topics_have_a_reader_that_names_columns_and_gets_just_these():
+    plans = [plan for plan in map(draw_typed, range(1, 2_001)) if plan is not None]
+    assert 0.4 < sum(plan.column_readers for plan in plans) / len(plans) < 0.6
+    seed = next(seed for seed in SEEDS if draw_plan(seed).typed.column_readers)
+    outcome = simulate(draw_plan(seed))
+    assert outcome.violation is None
+    assert outcome.marks["a reader was given the columns that it named"]
+
+
 @pytest.mark.parametrize(
     ("told", "rule"),
     [
