@@ -120,7 +120,7 @@ CLIENTS = (
     ClientPlan("pipeline-1", "pipeline", "confluent", 1.0, idempotent=True),
     ClientPlan("pipeline-2", "pipeline", "confluent", 1.0, idempotent=True),
     ClientPlan("writes-1", "writes", "sparklog", 0.10, idempotent=True),
-    ClientPlan("typed-1", "typed-writes", "sparklog", 0.10, idempotent=True),
+    ClientPlan("typed-1", "typed-writes", "sparklog", 0.20, idempotent=True),
     ClientPlan("typed-2", "typed-tail", "sparklog", 1.0),
     ClientPlan("typed-3", "typed-tail", "sparklog", 1.0),
     ClientPlan("consumer-5", "tail", "confluent", 1.0, isolation="committed"),

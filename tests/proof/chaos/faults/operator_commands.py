@@ -17,6 +17,8 @@ RUNNING: Final = "running"
 DONE: Final = "done"
 UNKNOWN: Final = "unknown"
 """States of operations; the last one is of those that nobody reports."""
+STOPPING: Final = ("stop", "restart")
+"""What a partition with no more replicas than its minimum refuses, unless that is accepted."""
 OF_TOOLS: Final = "reassign"
 """A move that somebody else asked for."""
 
@@ -43,7 +45,8 @@ class Operator:
     def begin(self, action: str, brokers: Sequence[int]) -> Mapping[str, Any]:
         """Begin an operation on these brokers, or on all if there are none; as a report shows it."""
         named = [str(broker) for broker in brokers] or ["--all"]
-        return self._run([action, *named, "--no-wait"], "operations")[0]
+        accepted = ["--accept-unavailable"] if action in STOPPING else []
+        return self._run([action, *named, "--no-wait", *accepted], "operations")[0]
 
     def brokers(self, timeout_s: float) -> Mapping[int, Mapping[str, Any]]:
         """What is reported of each, asked again and again while there is no report."""

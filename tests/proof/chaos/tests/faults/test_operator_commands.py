@@ -53,10 +53,13 @@ def operator(monkeypatch, tmp_path):
 def test_an_operation_is_begun_by_the_command_that_people_run(operator):
     ours, line = operator(answered("operations", operation(7, "running")))
     assert ours.begin("stop", [2])["id"] == 7
-    words = ["brokers", "stop", "2", "--no-wait", "--bootstrap-server", "127.0.0.1:1", "--json"]
-    assert line.commands[0][2:] == ["sparklog.cli.main", *words]
+    words = ["--no-wait", "--accept-unavailable", "--bootstrap-server", "127.0.0.1:1", "--json"]
+    assert line.commands[0][2:] == ["sparklog.cli.main", "brokers", "stop", "2", *words]
     ours.begin("restart", [])
     assert line.commands[1][4:6] == ["restart", "--all"]
+    ours.begin("drain", [2])
+    assert line.commands[2][4:7] == ["drain", "2", "--no-wait"]
+    assert "--accept-unavailable" not in line.commands[2]
 
 
 def test_an_operator_of_a_secured_cluster_logs_in(operator, tmp_path):
