@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 ROOT: Final = Path(__file__).parents[1]
-WORDS_MAX: Final = {"README.md": 900, "docs/": 52_000, "tests/proof/docs/": 8_300}
+WORDS_MAX: Final = {"README.md": 900, "docs/": 52_400, "tests/proof/docs/": 8_300}
 """Budgets of pages, by the beginning of their paths."""
 FEATURES_WORDS_MAX: Final = {
     "docs/security.md": 2_500,
@@ -53,9 +53,9 @@ CONTENTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
             "docs/dump-log.md",
         ),
     ),
-    "Reference": (6_200, ("docs/spark.md", "docs/types.md", "docs/format/wire.md")),
+    "Reference": (6_130, ("docs/spark.md", "docs/types.md", "docs/format/wire.md")),
     "Formats": (
-        6_400,
+        6_470,
         (
             "docs/format/log-directory.md",
             "docs/format/batch.md",

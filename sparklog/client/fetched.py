@@ -50,6 +50,8 @@ class FetchTerms:
     """``ALL_PAYLOADS`` of a reader that knows the topic's columns."""
     columns: tuple[int, ...] | None = None
     """The ids of those that it wants; None for all."""
+    condition: bytes = b""
+    """Which rows it wants of them, packed; empty for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,14 @@ class Fetched:
     cut: PartitionCut | None = None
     typed: TypedReading | None = None
     """What the reader of a typed topic wants; None for ROW_SCHEMA."""
+    looked_to: int = -1
+    """Up to here a replica has left nothing out that the reader wants; -1 if all batches are there."""
 
     @property
     def next_offset(self) -> int:
         """The offset of the next fetch."""
-        return max(self.fetch_offset, self.batches[-1][1].next_offset) if self.batches else self.fetch_offset
+        last = self.batches[-1][1].next_offset if self.batches else -1
+        return max(self.fetch_offset, self.looked_to, last)
 
     def gaps(self, end_offset: int) -> Iterator[tuple[int, int]]:
         """Ranges before ``end_offset`` that no batch covers: compaction removed their records."""
@@ -157,6 +162,7 @@ def fetch_request(
                 fetch_offset=positions[topic_partition],
                 partition_max_bytes=terms.partition_max_bytes,
                 columns=terms.columns,
+                condition=terms.condition,
             )
         )
     return FetchRequest(
@@ -200,7 +206,14 @@ def fetched_of(
     """The batches of an answer without an error."""
     records = _contiguous(answer.records)
     return Fetched(
-        topic_partition, fetch_offset, records, split(records), answer.aborted_transactions or (), cut, typed
+        topic_partition,
+        fetch_offset,
+        records,
+        split(records),
+        answer.aborted_transactions or (),
+        cut,
+        typed,
+        answer.looked_to,
     )
 
 

@@ -107,6 +107,7 @@ class _RangeReader:
             with_aborted=cut is not None,
             payload_kinds=SUPPORTED_PAYLOADS if typed is None else ALL_PAYLOADS,
             columns=None if typed is None else typed.named_ids,
+            condition=b"" if typed is None else typed.packed_condition,
         )
         self._rack_terms = replace(self._terms, rack_id=cluster.client_rack)
         self._closest: BrokerId | None = None
@@ -121,13 +122,15 @@ class _RangeReader:
         self._reply: PendingReply | None = None
 
     def fetch(self, timeout_ms: int) -> Fetched:
-        """The next batches; moves the position past them and sends the next fetch before it returns."""
+        """The next batches, if any are wanted of a stretch of the log; moves the position past them and sends
+        the next fetch before it returns.
+        """
         deadline = self._cluster.deadline(timeout_ms)
         backoff = self._cluster.backoff(deadline)
         while True:
             answer = self._answer(deadline, backoff)
             fetched = fetched_of(self._topic_partition, self.position, answer, self._cut, self._typed)
-            if fetched.batches:
+            if fetched.batches or fetched.next_offset > self.position:
                 self.position = fetched.next_offset
                 if self.position < self._end_offset:
                     self._ask_ahead()

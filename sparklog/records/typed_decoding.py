@@ -17,6 +17,7 @@ import pyarrow as pa
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.schema.data_types import Columns
 from sparklog.model.schema.paths import quoted
+from sparklog.model.schema.predicates.packed import pack
 from sparklog.model.schema.predicates.tree import Condition, columns_of
 from sparklog.records.arrow.arrow_types import TIMESTAMP, arrow_type
 from sparklog.records.arrow.header import NO_COLUMN, DamagedColumn
@@ -48,6 +49,8 @@ class TypedReading:
     with_times: bool = True
     where: Condition | None = None
     """Which rows are wanted; None for all. Its columns have the types of the reader, as ``wanted`` do."""
+    where_version: int = 0
+    """The version of the topic's columns that has those types; 0 if replicas are to pass over no batch."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -71,9 +74,18 @@ class TypedReading:
 
     @property
     def named_ids(self) -> tuple[int, ...] | None:
-        """The ids that a fetch names, in rising order; None if the topic has no other columns now."""
+        """The ids that a fetch names, in rising order; None if the topic has no other columns now, and all
+        rows are wanted.
+        """
         ids = self.column_ids
+        if self.where is not None:
+            return tuple(sorted(ids))
         return None if ids.issuperset(field.id for field in self.topic.newest.columns) else tuple(sorted(ids))
+
+    @property
+    def packed_condition(self) -> bytes:
+        """Which rows a fetch names; empty for all."""
+        return pack(self.where, self.where_version) if self.where is not None and self.where_version else b""
 
     def read(self, buffer: Bytes, batches: Iterable[Batch]) -> Iterator[pa.RecordBatch]:
         """The wanted rows of ``batches``, the result of ``split(buffer)``, in order. The caller checks CRCs.

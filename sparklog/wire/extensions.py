@@ -70,6 +70,8 @@ _WITHOUT_STORE: Final = Extension(5_020, "without_store", "int64")
 _STORE_GIVEN_UP: Final = Extension(5_021, "store_given_up_in_epoch", "int64")
 _SCHEMA_VERSION: Final = Extension(5_030, "schema_version", "int64")
 _COLUMNS: Final = Extension(5_032, "columns", "int64 array")
+_CONDITION: Final = Extension(5_033, "condition", "bytes")
+_LOOKED_TO: Final = Extension(5_034, "looked_to", "int64")
 _THROTTLE: Final = Extension(5_040, "throttle", "int64")
 _OPERATION: Final = Extension(5_041, "operation", "int64")
 
@@ -77,7 +79,8 @@ EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = 
     {
         (0, "request", "ProduceRequest"): (_PAYLOAD_KINDS,),
         (1, "request", "FetchRequest"): (_PAYLOAD_KINDS, _WITH_ABORTED),
-        (1, "request", "FetchPartition"): (_COLUMNS,),
+        (1, "request", "FetchPartition"): (_COLUMNS, _CONDITION),
+        (1, "response", "FetchPartitionData"): (_LOOKED_TO,),
         (2, "response", "ListOffsetsPartitionResponse"): (
             _PRODUCERS,
             _LOG_START_OFFSET,

@@ -1,6 +1,7 @@
 """Readers of real brokers that name columns: at leaders, in their rack, out of the store, and with damage."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sparklog.client.topic_schemas import describe_schemas
 from sparklog.core.replication.read_replica import RACK_AWARE_SELECTOR
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.schema.predicates.parser import parse_condition
 from sparklog.network.dialing.connection import Connection
 from sparklog.records.arrow.header import parse_arrow_header
 from sparklog.records.arrow.topic_columns import TopicColumns
@@ -167,6 +169,46 @@ def test_a_damaged_column_fails_its_readers_alone_who_name_it(tmp_path: Path) ->
             assert code_of(connection, (ID,), {"topic": "t"}) is ErrorCode.corrupt_message
 
 
+def test_batches_without_a_wanted_row_are_passed_over(racks: InProcessCluster) -> None:
+    racks.create_topic("t", schema=DDL)
+    for first in range(0, 10 * COUNT, COUNT):
+        racks.produce("t", rows_from(first))
+    plain = reading(racks, "t", "mag")
+    condition = parse_condition(f"id between {3 * COUNT} and {3 * COUNT + 9}", plain.topic.newest.columns)
+    how = replace(plain, where=condition, where_version=1)
+    before = passed_over(racks)
+    found = read(racks.client, "t", how, 10 * COUNT)
+    assert found == [{"mag": n / 2, "_offset": n} for n in range(3 * COUNT, 3 * COUNT + 10)]
+    assert passed_over(racks) == before + 9
+    nothing = replace(plain, where=parse_condition("id < 0", plain.topic.newest.columns), where_version=1)
+    assert read(racks.client, "t", nothing, 10 * COUNT) == []
+    assert read(racks.client, "t", replace(how, where_version=0), 10 * COUNT) == found
+    assert passed_over(racks) == before + 19
+
+
+def passed_over(cluster: InProcessCluster) -> int:
+    return sum(broker.body.context.conversions.passed_over for broker in cluster.brokers.values())
+
+
+def test_what_is_passed_over_hides_no_end_of_a_transaction(racks: InProcessCluster) -> None:
+    transactions = AppendedTransactions(racks, "t", DDL)
+    how = reading(racks, "t", "id")
+    for number in range(12):
+        columns = {ID: pa.array([number] * 50), 2: pa.array(["x" * 200] * 50)}
+        transactions.write_batch(
+            number % 2 + 1, bytearray(typed_batch(columns, 50, how.topic.newest, now_ms=1_000))
+        )
+        if number % 4 == 3:
+            transactions.end(1, commits=True)
+            transactions.end(2, commits=False)
+    condition = parse_condition("id in (4, 5, 6)", how.topic.newest.columns)
+    wanted = replace(how, where=condition, where_version=1)
+    for max_bytes in (2_000, 1 << 20):
+        assert [row["id"] for row in read(racks.client, "t", wanted, 12 * 50 + 6, max_bytes)] == (
+            [4] * 50 + [6] * 50
+        ), "5 was aborted"
+
+
 REFUSED = [
     ("an id twice", (ID, ID), {}, ErrorCode.invalid_request),
     ("no id of a column", (0,), {}, ErrorCode.invalid_request),
@@ -181,6 +223,8 @@ REFUSED = [
     ),
     ("by a follower", (ID,), {"replica_id": 2}, ErrorCode.invalid_request),
     ("of an untyped topic", (ID,), {"topic": "wanted-plain"}, ErrorCode.invalid_request),
+    ("with a condition that is none", (ID,), {"condition": b"x"}, ErrorCode.invalid_request),
+    ("a condition alone", None, {"condition": b"x"}, ErrorCode.invalid_request),
     ("each once", (MAG, ID), {}, ErrorCode.none),
     ("none", (), {}, ErrorCode.none),
 ]
@@ -198,8 +242,14 @@ def test_wrong_names_of_columns_are_refused(cluster: InProcessCluster) -> None:
             assert found == {row[0]: row[3] for row in rows}
 
 
-def code_of(connection: Connection, columns: tuple[int, ...], more: dict[str, Any]) -> ErrorCode:
-    asked = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20, columns=columns)
+def code_of(connection: Connection, columns: tuple[int, ...] | None, more: dict[str, Any]) -> ErrorCode:
+    asked = FetchPartition(
+        partition=0,
+        fetch_offset=0,
+        partition_max_bytes=1 << 20,
+        columns=columns,
+        condition=more.pop("condition", b""),
+    )
     topic = FetchTopic(topic=more.pop("topic"), partitions=[asked])
     request = FetchRequest(topics=[topic], max_wait_ms=1, **{"payload_kinds": ALL_PAYLOADS, **more})
     response = connection.call(request, version=12, timeout_ms=20_000)

@@ -82,6 +82,23 @@ def test_rows_are_those_of_sparks_own_where(quakes: str, read: Callable[..., Any
                                            .select("id", "_offset").collect())  # fmt: skip
 
 
+def test_brokers_pass_batches_without_such_a_row_over(
+    cluster: InProcessCluster, read: Callable[..., Any]
+) -> None:
+    cluster.create_topic("where-batches", schema="id bigint, place string")
+    for first in range(0, 2_000, 200):
+        ids = pa.array(range(first, first + 200), pa.int64())
+        cluster.produce("where-batches", pa.table({"id": ids, "place": ["x" * 30] * 200}))
+    before = passed_over(cluster)
+    found = read("where-batches", where="id between 790 and 809", columns="place, _offset").collect()
+    assert sorted(row["_offset"] for row in found) == list(range(790, 810))
+    assert passed_over(cluster) >= before + 8
+
+
+def passed_over(cluster: InProcessCluster) -> int:
+    return sum(broker.body.context.conversions.passed_over for broker in cluster.brokers.values())
+
+
 def test_a_stream_keeps_its_condition_through_a_change_of_names(
     cluster: InProcessCluster, read_stream: Callable[..., Any], tmp_path: Any
 ) -> None:

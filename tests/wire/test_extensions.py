@@ -10,7 +10,14 @@ from sparklog.wire.codec import decode_body, encode_body
 from sparklog.wire.extensions import EXTENSION_TAG_MIN, EXTENSIONS
 from sparklog.wire.messages.control.stop_replica import StopReplicaRequest, StopReplicaTopicState
 from sparklog.wire.messages.control.update_metadata import UpdateMetadataBroker, UpdateMetadataRequest
-from sparklog.wire.messages.data.fetch import FetchPartition, FetchRequest, FetchTopic
+from sparklog.wire.messages.data.fetch import (
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchPartitionData,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
 from sparklog.wire.messages.data.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
@@ -52,6 +59,20 @@ def test_wanted_columns_are_under_tag_5032_and_none_of_them_is_not_all(
     assert (tag in body) == (columns is not None)
     assert decode_body(FetchRequest, 12, body) == request
     encode_body(request, 11)  # older brokers answer with whole batches
+
+
+def test_a_condition_and_how_far_it_was_looked_for_are_under_tags_5033_and_5034() -> None:
+    asked = FetchPartition(partition=0, fetch_offset=1, partition_max_bytes=9, columns=(), condition=b"abc")
+    request = FetchRequest(topics=[FetchTopic(topic="t", partitions=[asked])])
+    body = read_parts(encode_body(request, 12))
+    assert b"\xa9\x27\x04\x04abc" in body
+    assert decode_body(FetchRequest, 12, body) == request
+    answer = FetchPartitionData(partition_index=0, looked_to=7)
+    response = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[answer])])
+    body = read_parts(encode_body(response, 12))
+    assert b"\xaa\x27\x08" + bytes(7) + b"\x07" in body
+    assert decode_body(FetchResponse, 12, body).responses[0].partitions[0].looked_to == 7
+    encode_body(response, 11)
 
 
 def test_the_topic_of_a_stop_is_sixteen_bytes_under_tag_5009() -> None:

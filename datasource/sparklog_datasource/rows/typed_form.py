@@ -172,7 +172,9 @@ def reading_of(cluster: ClusterClient, form: TypedForm, topic: str) -> TypedRead
         )
     known = _columns(cluster, topic, planned.version)
     with_times = TIMESTAMP_NAME in form.shown
-    return TypedReading(known, planned.columns, partial(_columns, cluster, topic), with_times, planned.where)
+    return TypedReading(
+        known, planned.columns, partial(_columns, cluster, topic), with_times, planned.where, planned.version
+    )
 
 
 def _id_now(cluster: ClusterClient, topic: str) -> TopicId:

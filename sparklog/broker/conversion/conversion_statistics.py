@@ -18,6 +18,8 @@ class ConversionStatistics:
         """Batches of typed topics for readers that named columns."""
         self.cut_bytes = 0
         """What these batches have on disk, and the readers did not want."""
+        self.passed_over = 0
+        """Batches of typed topics without a row that its reader wanted."""
 
     def count_produced(self, records: int) -> None:
         with self._guard:
@@ -31,7 +33,8 @@ class ConversionStatistics:
         with self._guard:
             self.json_rows += rows
 
-    def count_cut(self, batches: int, left_out_bytes: int) -> None:
+    def count_cut(self, batches: int, left_out_bytes: int, passed_over: int) -> None:
         with self._guard:
             self.cut_batches += batches
             self.cut_bytes += left_out_bytes
+            self.passed_over += passed_over

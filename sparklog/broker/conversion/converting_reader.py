@@ -90,10 +90,13 @@ class ConvertingReader:
         result: ReadResult,
         convert: Convert,
         stretch_bytes: int = 0,
+        *,
+        says_how_far: bool = False,
     ) -> ReadResult:
         """``result``, read from ``partition`` as asked by ``read``, with its batches converted.
 
-        The log is read on while there is room, until this fetch has looked at ``stretch_bytes`` of it.
+        The log is read on while there is room, until this fetch has looked at ``stretch_bytes`` of it. A
+        reader that learns how far that was goes on there, also if nothing is left for it.
 
         Raises:
             CorruptBatch: the first batch is damaged.
@@ -107,17 +110,21 @@ class ConvertingReader:
             run.add(result.parts)
             aborted |= dict.fromkeys(result.aborted)
             seen_bytes, answer = seen_bytes + result.size_bytes, result
-            if run.is_over or (run.given and seen_bytes >= stretch_bytes):
+            if run.is_over or ((run.given or says_how_far) and seen_bytes >= stretch_bytes):
                 break
             read = read._replace(fetch_offset=run.next_offset)
             result = partition.reads.read(read, at_least_one_batch=True, is_retry=True)
-        if not run.given and run.is_whole:
+        if not run.given and run.is_whole and not says_how_far:
             return result
         self.converted += run.count
         self.bytes_left = max(self.bytes_left - run.size_bytes, 0)
         self.has_given = self.has_given or bool(run.given)
         return answer._replace(
-            error=run.error, parts=tuple(run.given), size_bytes=run.size_bytes, aborted=tuple(aborted)
+            error=run.error,
+            parts=tuple(run.given),
+            size_bytes=run.size_bytes,
+            aborted=tuple(aborted),
+            looked_to=run.next_offset if says_how_far else -1,
         )
 
 
@@ -163,7 +170,8 @@ class _Run:
         self.count += found.record_count
         self.error = ErrorCode.none if self.given else found.error
         self.is_whole = found.is_whole
-        self.next_offset = max(self.next_offset, batch.header.next_offset)
+        if found.is_whole:
+            self.next_offset = max(self.next_offset, batch.header.next_offset)
 
 
 def _batches(parts: Sequence[Part]) -> Iterator[StoredBatch]:

@@ -2,6 +2,10 @@
 
 Of each batch the start is read, which has envelope, header and metadata. The wanted columns leave as slices
 of the file. Other batches, such as markers of transactions, go whole.
+
+A reader may also say which rows it wants. Batches whose bounds show that they have none are passed over, and
+the answer says how far this replica has looked. In doubt a batch goes: without bounds, or of another version
+of the columns than the reader's.
 """
 
 from dataclasses import dataclass
@@ -17,7 +21,9 @@ from sparklog.broker.conversion.converting_reader import (
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.model.parts import Part
-from sparklog.records.arrow.cut_batch import CutBatch, can_be_cut, cut_batch, head_bytes
+from sparklog.model.schema.predicates.packed import PackedCondition, unpack
+from sparklog.records.arrow.cut_batch import CutBatch, can_be_cut, checked_header, cut_batch, head_bytes
+from sparklog.records.arrow.skipping import may_keep
 
 STRETCH_BYTES: Final = 64 * 1024 * 1024
 """How much of the log one fetch looks at, but for its last read."""
@@ -39,17 +45,27 @@ class CutColumns:
     """Those of them that were cut."""
     left_out_bytes: int = 0
     """Their bytes that the reader is not given."""
+    passed_over: int = 0
+    """Batches without a row that the reader wants."""
 
     def take(
         self, converter: ConvertingReader, partition: Partition, read: ReadRequest, result: ReadResult
     ) -> ReadResult:
-        """``ConvertingReader.take`` with the columns that ``read`` names."""
+        """``ConvertingReader.take`` with the columns and rows that ``read`` names."""
         wanted = frozenset(read.columns or ())
+        rows = unpack(read.condition) if read.condition else None
         return converter.take(
-            partition, read, result, lambda batch, room: self._cut(batch, room, wanted), STRETCH_BYTES
+            partition,
+            read,
+            result,
+            lambda batch, room: self._cut(batch, room, wanted, rows),
+            STRETCH_BYTES,
+            says_how_far=rows is not None,
         )
 
-    def _cut(self, batch: StoredBatch, room: Room, wanted: frozenset[int]) -> Converted:
+    def _cut(
+        self, batch: StoredBatch, room: Room, wanted: frozenset[int], rows: PackedCondition | None
+    ) -> Converted:
         if self.looked_at == BATCHES_MAX:
             return Converted(is_whole=False)
         self.looked_at += 1
@@ -60,7 +76,11 @@ class CutColumns:
             return as_it_is(batch, room)
         if head_bytes(start, batch.header) > len(start):
             start = batch.read_start(head_bytes(start, batch.header))
-        cut = cut_batch(start, batch.header, wanted)
+        ours = checked_header(start, batch.header)
+        if rows is not None and ours.schema_id == rows.version and not may_keep(rows.condition, ours):
+            self.passed_over += 1
+            return Converted()
+        cut = cut_batch(start, batch.header, wanted, ours)
         if cut.size_bytes > room.bytes_max and not room.at_least_one:
             return Converted(is_whole=False)
         self.batches += 1

@@ -6,7 +6,7 @@
 | no kinds of payload | *records* | *records*, each row as JSON |
 | takes *arrow* version 1 | as on disk | *records*, each row as JSON |
 | takes *arrow* version 2, too | as on disk | as on disk |
-| names columns, too | refused | cut, with these columns |
+| names columns, too | refused | cut, with these columns, without batches that it does not want |
 
 Our own clients say in each fetch which kinds they take. What is given as on disk leaves by ``sendfile``.
 """
@@ -58,5 +58,6 @@ class Reader:
             statistics.count_fetched(self._converter.converted)
         elif self._converter.converted:
             statistics.count_json_rows(self._converter.converted)
-        if self._cut.batches:
-            statistics.count_cut(self._cut.batches, self._cut.left_out_bytes)
+        cut = self._cut
+        if cut.batches or cut.passed_over:
+            statistics.count_cut(cut.batches, cut.left_out_bytes, cut.passed_over)

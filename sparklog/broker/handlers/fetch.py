@@ -8,7 +8,7 @@ fetch asks for, and which answers it gets, depend on its session (``fetch_sessio
 """
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,6 +32,7 @@ from sparklog.wire.messages.data.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
     FetchEpochEndOffset,
+    FetchPartition,
     FetchPartitionData,
     FetchRequest,
     FetchResponse,
@@ -186,8 +187,7 @@ def _find_all(call: Call, context: FetchContext) -> list[Asked]:
         if follower is None and (refusal := _cannot_read(call, name)) is not None:
             asked.append(Asked(entry, answer=ReadResult(refusal)))
             continue
-        columns = entry.asked.columns
-        if columns is not None and (error := _refused_columns(call, columns, found)) is not ErrorCode.none:
+        if (error := _refused_columns(call, entry.asked, found)) is not ErrorCode.none:
             asked.append(Asked(entry, answer=ReadResult(error)))
             continue
         read = entry.read_request(
@@ -234,9 +234,11 @@ def _cannot_read(call: Call, topic: str) -> ErrorCode | None:
     return None
 
 
-def _refused_columns(call: Call, columns: Collection[int], partition: Partition) -> ErrorCode:
+def _refused_columns(call: Call, asked: FetchPartition, partition: Partition) -> ErrorCode:
     """The error of a partition of which columns are wanted that it does not give."""
-    error, why = refused(columns, partition)
+    if asked.columns is None:
+        return ErrorCode.none
+    error, why = refused(asked.columns, partition, bytes(asked.condition))
     if error is not ErrorCode.none:
         client = call.context.client_host
         logger.warning("columns of %s are not given to %s: %s", partition.topic_partition, client, why)
@@ -326,6 +328,7 @@ def _partition(call: Call, request: FetchRequest, index: int, result: ReadResult
         preferred_read_replica=result.preferred,
         records=result.parts,
         diverging_epoch=diverging,
+        looked_to=result.looked_to,
     )
 
 

@@ -157,3 +157,8 @@ def conversion_metrics(conversions: ConversionStatistics) -> Iterator[Metric]:
         "Bytes of these batches that were not sent.",
         conversions.cut_bytes,
     )
+    yield counter(
+        "sparklog_broker_fetch_passed_over_batches_total",
+        "Batches of typed topics that have no row which their readers' conditions keep.",
+        conversions.passed_over,
+    )

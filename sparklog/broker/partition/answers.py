@@ -101,6 +101,8 @@ class ReadResult(NamedTuple):
     """What to read from the remote store instead: nothing of it is on this disk."""
     next_offset: int = -1
     """Where ``parts`` end, exclusive; -1 where nothing was read."""
+    looked_to: int = -1
+    """For consumers with a condition: up to here they have what they want; -1 where nothing was read."""
 
 
 class ReadRequest(NamedTuple):
@@ -122,6 +124,8 @@ class ReadRequest(NamedTuple):
     """Whether a consumer that reads up to the high watermark gets the list of aborted transactions."""
     columns: tuple[int, ...] | None = None
     """The ids of the columns that a consumer of a typed topic wants; None for whole batches."""
+    condition: bytes = b""
+    """Which rows it wants of them, packed; empty for all."""
 
     @property
     def visibility(self) -> Visibility:

@@ -61,6 +61,7 @@ class AskedPartition:
                 read_committed=read_committed,
                 with_aborted=with_aborted,
                 columns=asked.columns,
+                condition=bytes(asked.condition),
             )
         return read
 

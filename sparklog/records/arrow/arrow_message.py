@@ -13,6 +13,7 @@ import pyarrow as pa
 from crc32c import crc32c
 
 from sparklog.model.errors import CorruptBatch
+from sparklog.records.arrow.column_bounds import bounds_of
 from sparklog.records.arrow.columns import ArrowSchema
 from sparklog.records.arrow.directory import check_layout, directory_of
 from sparklog.records.arrow.header import (
@@ -43,6 +44,7 @@ def message_pieces(
     version: int = ARROW_VERSION,
     timestamp_unit: int = MILLISECONDS,
     envelope_crc: int = 0,
+    with_bounds: bool = False,
 ) -> tuple[bytes, memoryview]:
     """Our header and the Arrow message, separate, so that the batch is built with one copy."""
     numbers = list(columns)
@@ -62,6 +64,7 @@ def message_pieces(
         version=version,
         envelope_crc=envelope_crc,
         timestamp_unit=timestamp_unit,
+        bounds=bounds_of(columns, layout.size_bytes) if with_bounds else {},
     )
     return header.pack(), message[: layout.size_bytes]
 

@@ -82,10 +82,9 @@ def _header_length(start: Bytes) -> int:
     return int(_HEADER_LENGTH.unpack_from(start, _HEADER_LENGTH_POSITION)[0])
 
 
-def cut_batch(start: Bytes, header: BatchHeader, wanted: Collection[int]) -> CutBatch:
-    """The batch that begins with ``start``, of at least ``head_bytes``, with the columns ``wanted`` alone.
-
-    CorruptBatch if envelope or header are damaged. Ids that the batch lacks are left out.
+def checked_header(start: Bytes, header: BatchHeader) -> ArrowHeader:
+    """The header of the batch that begins with ``start``, of at least ``head_bytes``; CorruptBatch if it or
+    the envelope are damaged.
     """
     ours = parse_arrow_header(memoryview(start)[ENVELOPE_BYTES:], is_partial=True)
     if ours.envelope_crc != envelope_crc(start):
@@ -95,6 +94,19 @@ def cut_batch(start: Bytes, header: BatchHeader, wanted: Collection[int]) -> Cut
         raise CorruptBatch(
             f"a batch of {header.size_bytes} bytes has {ours.body_length} of columns at {body_position}"
         )
+    return ours
+
+
+def cut_batch(
+    start: Bytes, header: BatchHeader, wanted: Collection[int], checked: ArrowHeader | None = None
+) -> CutBatch:
+    """The batch that begins with ``start``, of at least ``head_bytes``, with the columns ``wanted`` alone.
+
+    ``checked`` is its header, if that was checked already; else CorruptBatch as ``checked_header``. Ids that
+    the batch lacks are left out.
+    """
+    ours = checked or checked_header(start, header)
+    body_position = ENVELOPE_BYTES + ours.header_length + ours.metadata_length
     stretches = _joined(ours.columns, wanted, body_position)
     size_bytes = body_position + sum(stretch.length for stretch in stretches)
     head = bytearray(memoryview(start)[:body_position])

@@ -2,29 +2,30 @@
 
 docs/format/batch.md describes it byte for byte. In short, all little-endian:
 
-    fixed part | column directory | offset deltas, if any | statistics, if any | zeros
+    fixed part | column directory | offset deltas, if any | bounds, if any | zeros
     | Arrow IPC record-batch message: metadata, body
 
 The fixed part has 48 bytes in version 1, for rows of untyped topics. Version 2, for typed ones, appends the
 CRC of the envelope's bytes 21 to 60 (``envelope_crc``), the fixed part's own length, and the unit of times.
 
 The directory holds the region of each column in the body and its CRC-32C, so that a reader can fetch single
-columns and verify them. It has fields for the least and the greatest value. Offset deltas are present only if
-offsets have gaps: without them row n has offset delta n.
+columns and verify them, and the places of its least and greatest value (``column_bounds``). Offset deltas are
+present only if offsets have gaps: without them row n has offset delta n.
 
 A reader refuses an unknown kind or version. Within a version the directory's entries may grow at their ends,
 and within version 2 the fixed part, because the header contains both lengths.
 """
 
 import struct
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
 from crc32c import crc32c
 
 from sparklog.model.errors import CorruptBatch
+from sparklog.records.arrow.column_bounds import NO_BOUNDS, Bounds
 from sparklog.records.arrow.envelope_crc import ENVELOPE_CRC_POSITION, FIXED_BYTES_MIN, header_crc
 from sparklog.records.envelope import ENVELOPE_BYTES, Bytes
 from sparklog.records.payload_kinds import ARROW_VERSION, TYPED_ARROW_VERSION, PayloadKind
@@ -100,13 +101,17 @@ class ArrowHeader:
     version: int = ARROW_VERSION
     envelope_crc: int = 0
     timestamp_unit: int = MILLISECONDS
+    bounds: Mapping[int, Bounds] = field(default_factory=dict)
+    """The least and greatest values of columns, by their ids."""
 
     def pack(self) -> bytes:
         """The header's bytes, padded so that the Arrow message is aligned within the batch."""
         deltas = b"" if self.offset_deltas is None else self.offset_deltas.astype(DELTA).tobytes()
         added = self._added()
         deltas_position = FIXED.size + len(added) + ENTRY.size * len(self.columns)
-        header_length = deltas_position + len(deltas)
+        bounds_position = deltas_position + len(deltas)
+        columns, bounds = self._placed_bounds(bounds_position)
+        header_length = bounds_position + len(bounds)
         header_length += -(ENVELOPE_BYTES + header_length) % _ALIGNMENT
         fixed = FIXED.pack(
             PayloadKind.ARROW,
@@ -126,10 +131,26 @@ class ArrowHeader:
             self.metadata_crc,
         )
         packed = bytearray(header_length)
-        packed[:deltas_position] = b"".join((fixed, added, *(ENTRY.pack(*column) for column in self.columns)))
-        packed[deltas_position : deltas_position + len(deltas)] = deltas
+        packed[:deltas_position] = b"".join((fixed, added, *(ENTRY.pack(*column) for column in columns)))
+        packed[deltas_position:bounds_position] = deltas
+        packed[bounds_position : bounds_position + len(bounds)] = bounds
         CRC.pack_into(packed, CRC_POSITION, header_crc(packed))
         return bytes(packed)
+
+    def _placed_bounds(self, position: int) -> tuple[list[ColumnEntry], bytes]:
+        """The directory's entries with the places of their bounds, which begin at ``position``."""
+        placed: list[ColumnEntry] = []
+        packed = bytearray()
+        for entry in self.columns:
+            least, greatest = self.bounds.get(entry.column_id, NO_BOUNDS)
+            if least is not None:
+                entry = entry._replace(min_position=position + len(packed), min_length=len(least))
+                packed += least
+            if greatest is not None:
+                entry = entry._replace(max_position=position + len(packed), max_length=len(greatest))
+                packed += greatest
+            placed.append(entry)
+        return placed, bytes(packed)
 
     def _added(self) -> bytes:
         if self.version == ARROW_VERSION:
@@ -174,6 +195,7 @@ def parse_arrow_header(payload: Bytes, *, is_partial: bool = False) -> ArrowHead
     envelope_crc, fixed_length, timestamp_unit = 0, FIXED.size, MILLISECONDS
     if version != ARROW_VERSION:
         envelope_crc, fixed_length, timestamp_unit = _parse_added(header)
+    columns = _parse_directory(header, fixed_length, column_count, entry_length, body_length)
     return ArrowHeader(
         schema_id=schema_id,
         row_count=row_count,
@@ -182,7 +204,7 @@ def parse_arrow_header(payload: Bytes, *, is_partial: bool = False) -> ArrowHead
         metadata_length=metadata_length,
         body_length=body_length,
         metadata_crc=metadata_crc,
-        columns=_parse_directory(header, fixed_length, column_count, entry_length, body_length),
+        columns=columns,
         offset_deltas=_parse_deltas(header, deltas_position, row_count)
         if flags & OFFSET_DELTAS_FLAG
         else None,
@@ -190,6 +212,7 @@ def parse_arrow_header(payload: Bytes, *, is_partial: bool = False) -> ArrowHead
         version=version,
         envelope_crc=envelope_crc,
         timestamp_unit=timestamp_unit,
+        bounds=_parse_bounds(header, columns),
     )
 
 
@@ -241,6 +264,25 @@ def _parse_directory(
     if end != body_length:
         raise CorruptBatch(f"the columns cover {end} of {body_length} bytes")
     return tuple(columns)
+
+
+def _parse_bounds(header: memoryview, columns: Sequence[ColumnEntry]) -> dict[int, Bounds]:
+    found: dict[int, Bounds] = {}
+    for entry in columns:
+        if entry.min_position or entry.max_position:
+            found[entry.column_id] = Bounds(
+                _parse_bound(header, entry.min_position, entry.min_length),
+                _parse_bound(header, entry.max_position, entry.max_length),
+            )
+    return found
+
+
+def _parse_bound(header: memoryview, position: int, length: int) -> bytes | None:
+    if not position:
+        return None
+    if position < FIXED.size or position + length > len(header):
+        raise CorruptBatch(f"a bound of {length} bytes at {position} in a header of {len(header)} bytes")
+    return bytes(header[position : position + length])
 
 
 def _parse_deltas(header: memoryview, position: int, row_count: int) -> Int64s:

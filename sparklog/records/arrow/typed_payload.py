@@ -103,6 +103,7 @@ def typed_batch(
             version=TYPED_ARROW_VERSION,
             timestamp_unit=MICROSECONDS,
             envelope_crc=crc,
+            with_bounds=True,
         )
 
     return build_envelope(

@@ -21,10 +21,13 @@ CLOSING_EPOCH: Final = -1
 @dataclass(slots=True, kw_only=True)
 class FetchPartition:
     """``columns`` is an extension of ours: the ids of the columns of a typed topic that this client wants,
-    outside sessions only; None for all, and also () names some.
+    outside sessions only; None for all, and also () names some. ``condition``, another one, says beside it
+    which rows are wanted (``model/schema/predicates/packed``): batches without any may be passed over.
     """
 
-    IGNORABLE: ClassVar[frozenset[str]] = frozenset({"current_leader_epoch", "log_start_offset", "columns"})
+    IGNORABLE: ClassVar[frozenset[str]] = frozenset(
+        {"current_leader_epoch", "log_start_offset", "columns", "condition"}
+    )
 
     partition: int
     current_leader_epoch: int = -1
@@ -33,6 +36,7 @@ class FetchPartition:
     log_start_offset: int = -1
     partition_max_bytes: int
     columns: tuple[int, ...] | None = None
+    condition: bytes = b""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -124,10 +128,14 @@ class SnapshotId:
 
 @dataclass(slots=True, kw_only=True)
 class FetchPartitionData:
-    """What one partition answers. The last three travel as tags and are None when absent.
+    """What one partition answers. The last four travel as tags; three are None when absent.
 
-    ``aborted_transactions`` None is what a read-uncommitted fetch gets.
+    ``aborted_transactions`` None is what a read-uncommitted fetch gets. ``looked_to`` is an extension of
+    ours: from the fetch offset up to here all batches are there but those without a row that is wanted; -1
+    to a fetch without a condition.
     """
+
+    IGNORABLE: ClassVar[frozenset[str]] = frozenset({"looked_to"})
 
     partition_index: int
     error_code: ErrorCode = ErrorCode.none
@@ -140,6 +148,7 @@ class FetchPartitionData:
     diverging_epoch: FetchEpochEndOffset | None = None
     current_leader: LeaderIdAndEpoch | None = None
     snapshot_id: SnapshotId | None = None
+    looked_to: int = -1
 
 
 @dataclass(slots=True, kw_only=True)
