@@ -1,6 +1,6 @@
 """Where a command has a password from: the first line of a file, or the terminal. No option has one, because
-command lines are seen by others. A file that others may open is taken with a warning: it may be a file of this
-minute, which its user deletes at once.
+command lines are seen by others. A file that others may open is taken with a warning, because its user may
+delete it at once.
 """
 
 import getpass
