@@ -54,7 +54,7 @@ async def _produce(settings: Settings, writer: Writer) -> None:
             await _hold(settings)
         if under_way:  # what is only queued would be dropped by an abort, and have no answer
             await asyncio.wait(under_way, timeout=ASK_S)
-        commit = rng.random() < COMMITS
+        commit = rng.random() < COMMITS and all(map(_is_sent, under_way))
         op = identity.finish(commit=commit)
         ended = producer.commit_transaction() if commit else producer.abort_transaction()
         await _ask(identity, op, "finish", ended)
@@ -104,6 +104,11 @@ def _told(settings: Settings, writer: Writer, op: int) -> Callable[[Any], None]:
             writer.sent(settings.name, op, offset=sent.result().offset)
 
     return on_done
+
+
+def _is_sent(sent: Any) -> bool:
+    """aiokafka commits a transaction all the same of which it has given up a batch, for want of a leader."""
+    return bool(sent.done() and not sent.cancelled() and sent.exception() is None)
 
 
 async def _hold(settings: Settings) -> None:
