@@ -131,7 +131,7 @@ def _write(
     batch = build_records_batch([row], now_ms=time.time_ns() // 1_000_000)
     data = ProducePartition(index=place[1], records=batch)
     request = ProduceRequest(
-        acks=-1,
+        acks=-1 if settings.acks == "all" else settings.acks,
         timeout_ms=REQUEST_TIMEOUT_MS,
         topic_data=[ProduceTopic(name=place[0], partition_data=[data])],
     )

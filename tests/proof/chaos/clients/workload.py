@@ -133,11 +133,14 @@ SPARK_CLIENTS = (
 """Applications of their own, beside the one that runs the brokers."""
 SECURED_CLIENTS = (
     ClientPlan("trespasser-1", "trespasser", "confluent", 0.01, acks=1, user=RED),
-    ClientPlan("trespasser-2", "trespasser", "sparklog", 0.03, user=BLUE),
-    ClientPlan("trespasser-3", "trespasser", "sparklog", 0.03, user=RED),
+    ClientPlan("trespasser-2", "trespasser", "sparklog", 0.03, acks=1, user=BLUE),
+    ClientPlan("trespasser-3", "trespasser", "sparklog", 0.03, acks=1, user=RED),
     ClientPlan("guest-1", "guest", "sparklog", 0.05, user=GUEST),
 )
-"""Beside the others on a secured cluster: who always is denied, and who is let in by one rule."""
+"""Beside the others on a secured cluster: who always is denied, and who is let in by one rule.
+
+Trespassers ask for acks=1: a topic whose sends with acks=all are all refused after healing is a finding.
+"""
 
 
 WRITERS = ("producer", "transactions", "writes", "typed-writes", "guest", "trespasser", "pipeline")
