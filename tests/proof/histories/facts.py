@@ -249,6 +249,13 @@ class Facts:
         """Whether it is for certain not undone by the end of its transaction."""
         return send.transaction is None or self.transactions[send.transaction].is_committed
 
+    def visible_ns(self, send: Send) -> int:
+        """From when on readers of committed records may be given an acknowledged send, which stays."""
+        if send.transaction is None:
+            return send.done_ns
+        commits = (one for one in self.transactions[send.transaction].finishes if one.is_commit and one.is_ok)
+        return max(send.done_ns, min(one.done_ns for one in commits))
+
     def _settle_acked(self, one: PartitionFacts) -> None:
         acked = [send for send in one.sends if send.is_ok and send.acks == ACKS_ALL and self.stays(send)]
         one.acked = [send for send in acked if one.life_of_send(send) == one.last_life]

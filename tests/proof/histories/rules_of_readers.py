@@ -282,7 +282,7 @@ def everything_is_seen(facts: Facts, judged: Judged) -> Found:
         judged.add(len(one.acked))
         first_seen = seen_at(one)
         for send in one.acked:
-            due_ns = max(send.done_ns, healed_ns) + facts.limits.settle_ns
+            due_ns = max(facts.visible_ns(send), healed_ns) + facts.limits.settle_ns
             seen_ns = first_seen.get(send.value, FOREVER)
             if seen_ns <= due_ns or one.may_lack(one.offset_min(send), send.key, send.is_tombstone):
                 continue

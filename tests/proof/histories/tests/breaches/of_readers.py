@@ -247,6 +247,26 @@ def a_record_is_read_too_late(it):
     it.final((0, "a"))
 
 
+@breaks("EverythingIsSeen")
+def a_record_is_read_too_late_after_its_transaction_was_committed(it):
+    it.send("a", 0, transaction="x")
+    it.finish("x")
+    it.heal()
+    it.tick(1_000)
+    it.poll(0, (0, "a"), isolation="committed")
+    it.final((0, "a"), end=2)
+
+
+@legal
+def a_record_need_not_be_read_before_its_transaction_is_committed(it):
+    it.heal()
+    it.send("a", 0, transaction="x")
+    it.tick(1_000)
+    it.finish("x")
+    it.poll(0, (0, "a"), isolation="committed")
+    it.final((0, "a"), end=2)
+
+
 @legal
 def a_record_that_may_be_deleted_need_not_be_read(it):
     it.send("a", 0)
