@@ -113,8 +113,9 @@ class TypedDriver(Driver):
         except SparklogError as error:
             self._unknown(ops, error)
             raise
-        if done.is_passed_over:
-            self._unknown(ops, "the version was committed before")
+        if done.is_passed_over:  # the task found no write to join, and had sent nothing yet
+            for op in ops:
+                self._writer.failed(self._settings.name, op, "the version was committed before")
         else:
             for op in ops:
                 self._writer.sent(self._settings.name, op)
