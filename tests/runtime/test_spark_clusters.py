@@ -110,10 +110,11 @@ def test_start_runs_one_broker_on_each_executor_of_a_master(start, tmp_path, sta
 
 
 @pytest.mark.proof
+@pytest.mark.timeout(400)
 def test_executors_of_a_master_write_typed_rows_and_read_columns_of_them(standalone, cluster):
     job = [sys.executable, str(Path(__file__).parent / "typed_job.py"), standalone.url]
     done = subprocess.run(
-        [*job, cluster.bootstrap_servers, "standalone-typed"], capture_output=True, text=True, timeout=200
+        [*job, cluster.bootstrap_servers, "standalone-typed"], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     assert "[('mag', 'double'), ('id', 'bigint')]" in done.stdout
