@@ -22,7 +22,7 @@ PARTITIONS: Final = 4
 RECORD_BYTES: Final = 1_000
 LIGHT_PER_S: Final = 1_000
 ALONE_BYTES: Final = 100
-FLUSH_S: Final = 10.0
+FLUSH_S: Final = 30.0
 FILL_S: Final = 120.0
 BATCH_BYTES: Final = 16_384
 """As Java's producer has it by default."""
@@ -100,17 +100,33 @@ def _java(cluster: Cluster, scale: Scale, number: int, tally: Tally) -> None:
     say(f"clients {cluster.name}: {light.p50_ms:.0f} and {light.p99_ms:.0f} ms; read at {read:.0f} MB/s")
 
 
-def one_by_one(cluster: Cluster, seconds: float, security: Mapping[str, object] | None = None) -> int:
-    """How many requests a producer makes that waits for each answer, to the topic ``alone``."""
-    producer = Producer(quiet(cluster.bootstrap, acks="all", **{"linger.ms": 0, **(security or {})}))
+def one_by_one(cluster: Cluster, seconds: float) -> int:
+    """How many requests a new producer makes that waits for each answer, to the topic ``alone``."""
+    return _requests(Producer(_alone(cluster, {})), seconds)
+
+
+def requests_per_s(cluster: Cluster, seconds: float, security: Mapping[str, object]) -> float:
+    """Such requests of a producer that is connected, and logged in, before the clock runs."""
+    producer = Producer(_alone(cluster, security))
+    _requests(producer, 0)
+    began = time.monotonic()
+    return _requests(producer, seconds) / (time.monotonic() - began)
+
+
+def _alone(cluster: Cluster, security: Mapping[str, object]) -> dict[str, object]:
+    return quiet(cluster.bootstrap, acks="all", **{"linger.ms": 0, **security})
+
+
+def _requests(producer: Producer, seconds: float) -> int:
+    """One at least."""
     failures: list[object] = []
     count, began = 0, time.monotonic()
-    while time.monotonic() - began < seconds:
+    while not count or time.monotonic() - began < seconds:
         producer.produce("alone", b"x" * ALONE_BYTES, on_delivery=lambda error, _: failures.append(error))
         producer.flush(FLUSH_S)
         count += 1
     if any(failures) or len(failures) != count:
-        raise RuntimeError(f"{cluster.name}: of {count} records {len(failures)} came back: {failures[-1:]}")
+        raise RuntimeError(f"of {count} records {len(failures)} came back: {failures[-1:]}")
     return count
 
 

@@ -16,7 +16,7 @@ from typing import Final
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.aims import at_least, at_most
-from bench.clients import one_by_one
+from bench.clients import requests_per_s
 from bench.clusters import Cluster, Pair, Sparklog
 from bench.kafka_clients import SteadyLoad, create_topic, quiet, wait_in_sync
 from bench.machine import CACHE, end, launch
@@ -192,13 +192,9 @@ def _rules_and_logins(scale: Scale, files: Path) -> list[Row]:
             _prepare(clusters[name], files, count)
         access = as_user(files).librdkafka
         found: dict[str, list[float]] = {name: [] for name in counts}
-        for cluster in clusters.values():
-            one_by_one(cluster, scale.short_round_s, access)
         for number in range(scale.short_rounds):
             for name in list(counts)[:: -1 if number % 2 else 1]:
-                began = time.monotonic()
-                count = one_by_one(clusters[name], scale.short_round_s, access)
-                found[name].append(count / (time.monotonic() - began))
+                found[name].append(requests_per_s(clusters[name], scale.short_round_s, access))
         say(f"security, small requests/s: { ({name: round(median(one)) for name, one in found.items()}) }")
         clusters["many"].stop()
         delays = _logins(clusters["few"], scale, files)
