@@ -208,5 +208,6 @@ def _wait_all_in_sync(cluster: Sparklog) -> None:
 
 def _hand_back(cluster: Sparklog) -> None:
     """Preferred leaders lead, so that the next one to be killed leads a third again."""
-    AdminClient(quiet(cluster.bootstrap)).elect_leaders(ElectionType.PREFERRED, None).result(TIMEOUT_S)
+    admin = AdminClient(quiet(cluster.bootstrap))
+    admin.elect_leaders(ElectionType.PREFERRED, None).result(TIMEOUT_S)
     time.sleep(1)

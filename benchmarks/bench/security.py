@@ -142,7 +142,7 @@ def _produced(cluster: Cluster, seconds: float) -> float:
 def _fetched(cluster: Cluster, seconds: float) -> float:
     """Bytes of values a second that a consumer gets who asks for more and more."""
     settings = {"client.id": "bound-fetch", "group.id": "bound", "enable.auto.commit": False}
-    small = {"fetch.message.max.bytes": 100_000, "queued.max.messages.kbytes": 200}
+    small = {"fetch.message.max.bytes": 250_000, "queued.max.messages.kbytes": 1_000}
     consumer = Consumer(quiet(cluster.bootstrap, **settings, **small))
     consumer.assign([TopicPartition("quota-fetch", 0, 0)])
     try:

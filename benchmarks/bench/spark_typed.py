@@ -49,22 +49,25 @@ class TypedOrders:
         return {"seconds": time.monotonic() - began}
 
     def read_columns(
-        self, form: str, servers: str, topic: str, as_json: bool, column: str = ""
+        self, form: str, servers: str, topic: str, as_json: bool, column: str = "", where: str = ""
     ) -> dict[str, Any]:
-        """One column, or all, to nowhere."""
-        frame = self._found(form, servers, topic, as_json, column)
+        """One column, or all, to nowhere; ``where``: of typed rows for which that is true."""
+        frame = self._found(form, servers, topic, as_json, column, where)
         began = time.monotonic()
         frame.write.format("noop").mode("overwrite").save()
         return {"seconds": time.monotonic() - began}
 
-    def count_column(self, form: str, servers: str, topic: str, as_json: bool, column: str) -> dict[str, Any]:
+    def count_column(
+        self, form: str, servers: str, topic: str, as_json: bool, column: str, where: str = ""
+    ) -> dict[str, Any]:
         """How many rows have a value in it."""
-        (counted,) = (
-            self._found(form, servers, topic, as_json, column).selectExpr(f"count({column})").collect()
-        )
+        found = self._found(form, servers, topic, as_json, column, where)
+        (counted,) = found.selectExpr(f"count({column})").collect()
         return {"rows": counted[0]}
 
-    def _found(self, form: str, servers: str, topic: str, as_json: bool, column: str) -> DataFrame:
+    def _found(
+        self, form: str, servers: str, topic: str, as_json: bool, column: str, where: str
+    ) -> DataFrame:
         if form == PARQUET:
             frame = self._spark.read.parquet(topic)
             return frame.select(column) if column else frame
@@ -73,7 +76,8 @@ class TypedOrders:
         if as_json:
             rows = reader.load().selectExpr(f"from_json(cast(value as string), '{SCHEMA}') as row")
             return rows.selectExpr(f"row.{column or '*'}")
-        return (reader.option("columns", column) if column else reader).load()
+        wanted = {"columns": column, "where": where}
+        return reader.options(**{name: value for name, value in wanted.items() if value}).load()
 
     def _held(self, rows: int) -> DataFrame:
         if self._columns is None or self._columns[0] != rows:

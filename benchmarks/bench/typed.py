@@ -6,6 +6,7 @@ Rows have 20 columns. All ways take turns in one Spark; figures are ratios of me
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -24,6 +25,9 @@ from bench.typed_start import starts
 
 PARTITIONS: Final = 4
 ONE: Final = "x0"
+TIME: Final = "at0"
+SHARE: Final = 100
+"""One row in so many is left by a condition."""
 WARM_ROWS: Final = 10_000
 MORE_ROUNDS: Final = 5
 """Of reads of our own typed topic, which take seconds only."""
@@ -58,6 +62,12 @@ class Taken:
     seconds: list[float] = field(default_factory=list)
     spark_cpu: list[float] = field(default_factory=list)
     brokers_cpu: list[float] = field(default_factory=list)
+
+
+def first_hundredth(rows: int) -> str:
+    """A condition that is true of so many: rows are in the order of their times, a millisecond each."""
+    until = datetime.fromtimestamp(rows // SHARE / 1_000, UTC)
+    return f"{TIME} < '{until.isoformat(timespec='milliseconds')}'"
 
 
 class _Measured:
@@ -97,8 +107,14 @@ class _Measured:
                 self._read(name, what, str(number))
 
     def our_reads(self, number: int) -> None:
-        for what in ("one", "all")[:: -1 if number % 2 else 1]:
+        for what in ("one", "where", "all")[:: -1 if number % 2 else 1]:
             self._read(TYPED, what, "0")
+
+    def check_where(self) -> None:
+        """RuntimeError unless the condition leaves a hundredth of the rows."""
+        order = {**self.ways[TYPED].order("typed-0"), "column": ONE, "where": first_hundredth(self._rows)}
+        if (found := self._spark.ask("count_column", **order)["rows"]) != self._rows // SHARE:
+            raise RuntimeError(f"{found:,} of {self._rows:,} rows where {order['where']}")
 
     def _place(self, way: Way, suffix: str) -> str:
         return f"{way.topic}/{suffix}" if way.cluster is None else f"{way.topic}-{suffix}"
@@ -114,8 +130,8 @@ class _Measured:
         self._time("write", name, "write_columns", place, rows=rows, options=dict(way.options))
 
     def _read(self, name: str, what: str, suffix: str) -> None:
-        column = {"column": ONE} if what == "one" else {}
-        self._time(what, name, "read_columns", self._place(self.ways[name], suffix), **column)
+        terms = {"one": {"column": ONE}, "where": {"where": first_hundredth(self._rows)}, "all": {}}[what]
+        self._time(what, name, "read_columns", self._place(self.ways[name], suffix), **terms)
 
     def _time(self, work: str, name: str, what: str, place: str, **order: Any) -> None:
         way = self.ways[name]
@@ -175,6 +191,7 @@ def typed(pair: Pair, scale: Scale) -> PartResult:
         measured.warm_up()
         for number in range(scale.typed_rounds):
             measured.one_round(number)
+        measured.check_where()
         for number in range(MORE_ROUNDS):
             measured.our_reads(number)
     with_kafka = KAFKA in measured.ways
@@ -187,6 +204,12 @@ def typed(pair: Pair, scale: Scale) -> PartResult:
         measured.one_against_all(f"read by Spark, {what}", "seconds", ""),
         measured.one_against_all("the same, CPU of Spark", "spark_cpu", ""),
         measured.one_against_all("the same, CPU of the brokers", "brokers_cpu", at_most(1)),
+        gain_row(
+            f"`where` that leaves the rows of 1 in {SHARE} batches, against without",
+            measured.taken["where", TYPED].seconds,
+            measured.taken["all", TYPED].seconds,
+            at_least(10),
+        ),
     ]
     pair.stop()  # the next clusters start alone
     rows += starts(scale)
