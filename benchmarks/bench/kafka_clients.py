@@ -121,7 +121,7 @@ class SteadyLoad:
         wait_until(lambda: all(self.acks.values()), timeout_s, f"{self.topic} is written")
 
     def p99_ms(self, since: float, until: float) -> float:
-        """Of the acknowledgements that came between two moments; ValueError if there were none."""
+        """The 99th percentile of acknowledgements that came between two moments; ValueError without any."""
         return percentile((ms for at, ms in list(self.delays_ms) if since <= at <= until), 0.99)
 
     def gap_s(self, since: float, until: float) -> float:

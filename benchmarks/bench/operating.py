@@ -33,7 +33,7 @@ SEARCHED_S: Final = 1.0
 """How long is written what is searched."""
 
 Figures = dict[str, list[float]]
-"""Of the rounds, by what was done."""
+"""Figures of the rounds, by what was done."""
 
 
 def operating(pair: Pair, scale: Scale) -> PartResult:

@@ -39,7 +39,7 @@ class Scale:
     typed_rounds: int
     typed_topics: int
     pairs: int
-    """Of what is compared with itself, one thing switched on."""
+    """How often something is compared with itself, one thing switched on."""
     flood_s: float
     page_partitions: int
     overview_partitions: int

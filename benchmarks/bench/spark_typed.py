@@ -37,7 +37,7 @@ class TypedOrders:
     def write_columns(
         self, form: str, servers: str, topic: str, rows: int, as_json: bool, options: dict[str, str]
     ) -> dict[str, Any]:
-        """Of a frame that is held in memory before the clock runs. ``topic``: for Parquet, a folder."""
+        """Write a frame that is held in memory before the clock runs. ``topic``: for Parquet, a folder."""
         frame = self._held(rows)
         if as_json:
             frame = frame.selectExpr("to_json(struct(*)) as value")

@@ -30,7 +30,7 @@ SHARE: Final = 100
 """One row in so many is left by a condition."""
 WARM_ROWS: Final = 10_000
 MORE_ROUNDS: Final = 5
-"""Of reads of our own typed topic, which take seconds only."""
+"""Further reads of our own typed topic, which take seconds only."""
 
 TYPED: Final = "typed"
 UNTYPED: Final = "untyped + JSON"
