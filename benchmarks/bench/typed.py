@@ -168,7 +168,7 @@ class _Measured:
     def spark_cpu_row(self) -> Row:
         kafka = self.taken.get(("one", KAFKA))
         return Row(
-            "the same, CPU of Spark",
+            "the same, CPU of Spark instead of time",
             "s",
             median(self.taken["one", TYPED].spark_cpu),
             median(kafka.spark_cpu) if kafka else None,
