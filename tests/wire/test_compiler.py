@@ -207,6 +207,7 @@ DEFAULTS = {
     "payload_kinds": (),
     "own_apis": (),
     "columns": None,
+    "condition": b"",
     "ended": (),
     "producers": b"",
     "min_insync_replicas": 1,
