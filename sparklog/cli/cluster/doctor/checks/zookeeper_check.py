@@ -15,11 +15,10 @@ SESSION_MIN_MS: Final = 6_000
 SESSION_MAX_MS: Final = 40_000
 """A server's own limit, unless its maxSessionTimeout or tickTime says another: 20 ticks of 2 s."""
 
-
 SLOWEST_METRIC: Final = "sparklog_broker_zookeeper_slowest_answer_milliseconds"
 SESSION_METRIC: Final = "sparklog_broker_zookeeper_session_milliseconds"
 SLOW_SHARE: Final = 0.1
-"""Of a session: with answers as slow, a few in a row end it."""
+"""A part of the session: with answers as slow, a few in a row end it."""
 VERY_SLOW_SHARE: Final = 1 / 3
 """After as long without an answer clients look for another server."""
 
