@@ -310,7 +310,7 @@ def test_what_cannot_be_read_fails_with_the_reason(
 @pytest.mark.every_spark
 def test_a_schema_of_other_columns_is_refused(spark: Any, cluster: InProcessCluster) -> None:
     reader = spark.read.format("sparklog").option("bootstrap.servers", cluster.bootstrap_servers)
-    with pytest.raises(Exception, match="no column a in untyped topic 't', which has key, value"):
+    with pytest.raises(Exception, match="no column a in a topic that is not there yet, which has key, value"):
         reader.option("subscribe", "t").schema("a int").load().count()
 
 

@@ -143,7 +143,7 @@ def test_a_table_with_columns_of_text_is_read_as_text(
 
 
 NO_OPTIONS_OF_TABLES = "a table of a catalog cannot have options"
-OTHER_COLUMNS = "no column x in untyped topic 't'"
+OTHER_COLUMNS = "no column x in a topic that is not there yet"
 NOT_HANDED_ON = "Spark hands the options of a catalog's table to no Python source: use a temporary view"
 
 

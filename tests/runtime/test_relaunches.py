@@ -14,7 +14,7 @@ import pytest
 from sparklog_runtime.supervision.start_history import CRASH_LOOP_STARTS, STABLE_S
 from tests.waiting import until
 
-pytestmark = [pytest.mark.integration, pytest.mark.proof, pytest.mark.timeout(3_000)]
+pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(3_000)]
 
 RELAUNCHES = 50
 ROUND = CRASH_LOOP_STARTS - 1
