@@ -63,11 +63,11 @@ def spoil(monkeypatch):
     def spoil_with(instead):
         reply = Call.reply
 
-        def spoilt(call, response, throttle_ms=0):
+        def spoilt(call, response, *terms, **named_terms):
             if call.header.client_id == "fuzz":
                 instead(call, response)
             else:
-                reply(call, response, throttle_ms)
+                reply(call, response, *terms, **named_terms)
 
         monkeypatch.setattr(Call, "reply", spoilt)
 
