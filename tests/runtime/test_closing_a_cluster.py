@@ -1,5 +1,6 @@
 """docs/security.md, from an open cluster to a closed one: two restarts, while idempotent producers go on."""
 
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -121,7 +122,7 @@ def test_two_restarts_close_a_cluster_while_producers_go_on(reader: Person, load
     reader.interrupt()
     reader.follow(digest_alone)
     follow(reader, again)
-    assert "nodes are opened now, 0 were before" in reader.follow(opened_nodes)
+    assert re.search(r"[1-9]\d* nodes are opened now", reader.follow(opened_nodes))
     with stranger_in_zookeeper(reader) as zookeeper:
         zookeeper.create("/brokers/topics/anything", b"{}")
 
