@@ -51,7 +51,7 @@ class AlterColumns(Nemesis):
                     change_columns(client, rng)
                 except (SparklogError, OSError):
                     continue
-                except Exception as error:  # noqa: BLE001 (told by the next strike, as a mistake of the harness)
+                except Exception as error:  # noqa: BLE001 (the next strike raises it, as a mistake of the harness)
                     self._mistake = error
                     return
 
