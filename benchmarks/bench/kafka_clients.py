@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -132,11 +132,11 @@ class SteadyLoad:
         producer = Producer(quiet(self.bootstrap, acks="all", **self.settings))
         acks = self.acks
 
-        def acknowledged(error: object, message: object) -> None:
+        def acknowledged(error: object, message: Any) -> None:
             if error is None:
                 now = time.monotonic()
-                acks[message.partition()].append(now)  # type: ignore[attr-defined]
-                self.delays_ms.append((now, message.latency() * 1000))  # type: ignore[attr-defined]
+                acks[message.partition()].append(now)
+                self.delays_ms.append((now, message.latency() * 1000))
 
         due = time.monotonic()
         while not self._stop.is_set():

@@ -17,8 +17,19 @@ from bench.page_load import first_paint, searching_page
 STEPS = 3
 
 
+class PageServer(ThreadingHTTPServer):
+    """``asked``: the paths, in order; ``through``: a search has had all its answers."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Page)
+        self.asked: list[str] = []
+        self.through = threading.Event()
+
+
 class Page(BaseHTTPRequestHandler):
     """A search is through after three answers."""
+
+    server: PageServer
 
     answers: ClassVar = {
         "/": b'<link href="static/page.css"><script src="static/main.js"></script>',
@@ -30,13 +41,13 @@ class Page(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         asked = urlsplit(self.path)
-        self.server.asked.append(self.path)  # type: ignore[attr-defined]
+        self.server.asked.append(self.path)
         body = self.answers.get(asked.path, b"")
         if asked.path.endswith("/records"):
             step = int(parse_qs(asked.query).get("at", ["0"])[0]) + 1
             body = f'{{"next": "{step}", "left": {STEPS - step}}}'.encode()
             if step == STEPS:
-                self.server.through.set()  # type: ignore[attr-defined]
+                self.server.through.set()
         self.send_response(200)
         self.end_headers()
         self.wfile.write(body)
@@ -46,9 +57,8 @@ class Page(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server() -> Iterator[ThreadingHTTPServer]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
-        server.asked, server.through = [], threading.Event()  # type: ignore[attr-defined]
+def server() -> Iterator[PageServer]:
+    with PageServer() as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield server
@@ -56,27 +66,25 @@ def server() -> Iterator[ThreadingHTTPServer]:
         thread.join()
 
 
-def url_of(server: ThreadingHTTPServer) -> str:
+def url_of(server: PageServer) -> str:
     return f"http://127.0.0.1:{server.server_port}"
 
 
-def test_a_paint_is_the_document_what_it_names_and_the_figures(server: ThreadingHTTPServer) -> None:
+def test_a_paint_is_the_document_what_it_names_and_the_figures(server: PageServer) -> None:
     assert first_paint(url_of(server)) > 0
-    assert server.asked == ["/", "/static/page.css", "/static/main.js", "/api/"]  # type: ignore[attr-defined]
+    assert server.asked == ["/", "/static/page.css", "/static/main.js", "/api/"]
 
 
-def test_figures_without_partitions_are_no_paint(
-    server: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_figures_without_partitions_are_no_paint(server: PageServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(Page.answers, "/api/", b'{"verdict": "no broker answers"}')
     with pytest.raises(RuntimeError, match=r"says nothing of partitions: .*no broker answers"):
         first_paint(url_of(server))
 
 
-def test_a_page_that_searches_goes_on_from_where_it_was_and_is_scraped(server: ThreadingHTTPServer) -> None:
+def test_a_page_that_searches_goes_on_from_where_it_was_and_is_scraped(server: PageServer) -> None:
     with searching_page(url_of(server), "events"):
-        assert server.through.wait(30)  # type: ignore[attr-defined]
-    asked = server.asked  # type: ignore[attr-defined]
+        assert server.through.wait(30)
+    asked = server.asked
     assert "/metrics" in asked
     assert [path.partition("&at=")[2] for path in asked if "/events/records" in path][:STEPS] == [
         "",
@@ -85,12 +93,10 @@ def test_a_page_that_searches_goes_on_from_where_it_was_and_is_scraped(server: T
     ]
 
 
-def test_a_page_that_never_answers_was_no_load(
-    server: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_never_answers_was_no_load(server: PageServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(Page.answers, "/metrics", b"nothing of brokers")
     with (
         pytest.raises(RuntimeError, match=r"answered: .*'scrapes': 0"),
         searching_page(url_of(server), "events"),
     ):
-        assert server.through.wait(30)  # type: ignore[attr-defined]
+        assert server.through.wait(30)

@@ -4,6 +4,7 @@ In doubt it may: without bounds, and where values are cut. A reader never sees w
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from sparklog.model.schema.predicates.literals import is_nan
 from sparklog.model.schema.predicates.tree import All, Condition, Operator, Term, Value
@@ -70,10 +71,10 @@ def _is_within(value: Value, least: Value | None, greatest: Value | None) -> boo
     return not is_nan(value) and not _below(value, least) and not _above(value, greatest)
 
 
-def _below(one: Value | None, other: Value | None) -> bool:
-    """Whether both are known, and one is less; neither is NaN, which is above all."""
-    return one is not None and other is not None and one < other  # type: ignore[operator]  # of one type
+def _below(one: Any, other: Any) -> bool:
+    """Whether both are known, and one is less. They are values of one type, or None; NaN is above all."""
+    return one is not None and other is not None and bool(one < other)
 
 
-def _above(one: Value | None, other: Value | None) -> bool:
+def _above(one: Any, other: Any) -> bool:
     return _below(other, one)
