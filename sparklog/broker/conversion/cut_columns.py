@@ -23,13 +23,17 @@ from sparklog.broker.partition.partition import Partition
 from sparklog.model.parts import Part
 from sparklog.model.schema.predicates.packed import PackedCondition, unpack
 from sparklog.records.arrow.cut_batch import CutBatch, can_be_cut, checked_header, cut_batch, head_bytes
+from sparklog.records.arrow.header import ArrowHeader
 from sparklog.records.arrow.skipping import may_keep
 
 STRETCH_BYTES: Final = 64 * 1024 * 1024
 """How much of the log one fetch looks at, but for its last read."""
 
 BATCHES_MAX: Final = 1_000
-"""The most batches that one fetch looks at: some 20 ms."""
+"""The most batches that one fetch looks at: some 20 ms, without a condition."""
+
+TERMS_MAX: Final = 5_000
+"""A fetch looks at no further batch once it has compared so many terms and values: some 60 ms."""
 
 START_BYTES: Final = 16 * 1024
 """What is read of a batch at first: small ones whole, and the head of one with 150 columns."""
@@ -47,6 +51,8 @@ class CutColumns:
     """Their bytes that the reader is not given."""
     passed_over: int = 0
     """Batches without a row that the reader wants."""
+    compared: int = 0
+    """Terms and values of conditions, for each batch that was judged."""
 
     def take(
         self, converter: ConvertingReader, partition: Partition, read: ReadRequest, result: ReadResult
@@ -66,7 +72,7 @@ class CutColumns:
     def _cut(
         self, batch: StoredBatch, room: Room, wanted: frozenset[int], rows: PackedCondition | None
     ) -> Converted:
-        if self.looked_at == BATCHES_MAX:
+        if self.looked_at == BATCHES_MAX or self.compared >= TERMS_MAX:
             return Converted(is_whole=False)
         self.looked_at += 1
         if not batch.header.is_arrow:
@@ -77,7 +83,7 @@ class CutColumns:
         if head_bytes(start, batch.header) > len(start):
             start = batch.read_start(head_bytes(start, batch.header))
         ours = checked_header(start, batch.header)
-        if rows is not None and ours.schema_id == rows.version and not may_keep(rows.condition, ours):
+        if rows is not None and not self._may_keep(rows, ours):
             self.passed_over += 1
             return Converted()
         cut = cut_batch(start, batch.header, wanted, ours)
@@ -86,6 +92,13 @@ class CutColumns:
         self.batches += 1
         self.left_out_bytes += batch.header.size_bytes - cut.size_bytes
         return Converted(_parts(cut, batch, start), cut.size_bytes)
+
+    def _may_keep(self, rows: PackedCondition, ours: ArrowHeader) -> bool:
+        """Whether a batch may have a row that is wanted; in doubt, as of another version, it may."""
+        if ours.schema_id != rows.version:
+            return True
+        self.compared += rows.terms
+        return may_keep(rows.condition, ours)
 
 
 def _parts(cut: CutBatch, batch: StoredBatch, start: bytes) -> tuple[Part, ...]:

@@ -84,6 +84,14 @@ def test_one_fetch_looks_at_a_bounded_stretch_also_if_nothing_is_wanted(monkeypa
     assert given(take(TypedLog(*batches), "id < 0")) == ([], 7 * ROWS)
 
 
+def test_one_fetch_compares_a_bounded_number_of_terms_and_goes_on_at_the_next(monkeypatch):
+    log = TypedLog(*(batch_of(nth * ROWS, nth * ROWS) for nth in range(6)))
+    monkeypatch.setattr(cut_columns, "TERMS_MAX", 10)
+    condition = "id < 0 or id in (-1, -2, -3) or id = 201"
+    assert given(take(log, condition)) == ([], 2 * ROWS), "five terms and values for each of two batches"
+    assert given(take(log, condition, offset=4 * ROWS)) == ([4 * ROWS], 6 * ROWS)
+
+
 def test_a_batch_of_another_version_goes_in_any_case():
     assert given(take(TypedLog(batch_of(0, 0)), "id < 0", version=2)) == ([0], ROWS)
 

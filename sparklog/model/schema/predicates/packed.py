@@ -40,6 +40,8 @@ class PackedCondition(NamedTuple):
 
     version: int
     condition: Condition
+    terms: int
+    """Its terms, each with as many values as it has, but at least one."""
 
 
 def pack(condition: Condition, version: int) -> bytes:
@@ -79,14 +81,14 @@ def unpack(packed: bytes) -> PackedCondition:
         raise SchemaError(f"a condition of {len(packed)} bytes that ends too soon") from None
     if reader.position != len(packed):
         raise SchemaError(f"a condition of {reader.position} bytes in {len(packed)}")
-    return PackedCondition(version, found)
+    return PackedCondition(version, found, reader.terms)
 
 
 class _Reader:
     def __init__(self, packed: bytes) -> None:
         self.position = 0
         self._packed = packed
-        self._terms = 0
+        self.terms = 0
 
     def take(self, form: struct.Struct) -> tuple[int, ...]:
         found: tuple[int, ...] = form.unpack_from(self._packed, self.position)
@@ -107,10 +109,10 @@ class _Reader:
     def _term(self) -> Term:
         _, number, column, count = self.take(_TERM)
         operator = _OPERATORS[number]
-        self._terms += max(count, 1)
+        self.terms += max(count, 1)
         fits = not count if operator in _WITHOUT_VALUES else count == 1 or (count and operator in _SEVERAL)
-        if not fits or self._terms > TERMS_MAX:
-            raise SchemaError(f"a condition with {count} values for {operator.value}, {self._terms} in all")
+        if not fits or self.terms > TERMS_MAX:
+            raise SchemaError(f"a condition with {count} values for {operator.value}, {self.terms} in all")
         values = tuple(self._value() for _ in range(count))
         if len({type(value) for value in values}) > 1:
             raise SchemaError("a condition with a term whose values are of several types")
