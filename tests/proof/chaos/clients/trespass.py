@@ -39,6 +39,8 @@ _BY_NAME: Final = {0: 9, 1: 12}
 _FETCH_BYTES: Final = 65_536
 _READ_S: Final = 0.3
 _PAUSE_S: Final = 0.2
+_BROKERS_AGE_MS: Final = 1_000
+"""A broker may be elsewhere since, and requests that pass the client's own routes make it ask nobody."""
 
 
 def try_by_librdkafka(settings: Settings, writer: Writer) -> None:
@@ -105,7 +107,7 @@ def try_by_requests(settings: Settings, writer: Writer) -> None:
         while not settings.is_stopping:
             time.sleep(pace.next_in_s())
             try:
-                brokers = list(cluster.metadata([]).brokers.values())
+                brokers = list(cluster.metadata([], max_age_ms=_BROKERS_AGE_MS).brokers.values())
             except SparklogError as error:
                 writer.line(settings.name, "info", "poll", error=str(error)[:900])
                 time.sleep(_PAUSE_S)
