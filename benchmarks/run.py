@@ -6,6 +6,8 @@ python benchmarks/run.py limits --write  faults, operations, many partitions, di
 python benchmarks/run.py gaps --write    and into RESULTS.md, beside what the other parts found last
 python benchmarks/run.py rows --quick    small sizes: tries the benchmark, says nothing about speed
 python benchmarks/run.py --alone         without Kafka
+python benchmarks/run.py --kafka 4.1     some parts beside a Kafka without ZooKeeper
+python benchmarks/run.py before --before OTHER/.venv/bin/sparklog    this checkout against another one
 """
 
 import argparse
@@ -14,15 +16,17 @@ import sys
 import time
 import traceback
 
-from bench import performance_page, report
+from bench import kraft, performance_page, report
+from bench.before import command_of
 from bench.clusters import Kafka, Pair
 from bench.machine import CACHE, sweep
 from bench.others import is_busy, wait_until_quiet
-from bench.parts import LIMITS, PARTS
+from bench.parts import BESIDE_KRAFT, LIMITS, PARTS
 from bench.scale import FULL, QUICK, say
 from bench.spark import has_connector
 
 ALL = {**PARTS, **LIMITS}
+KAFKAS: dict[str, type[Kafka]] = {"3.9": Kafka, kraft.LINE: kraft.Kraft}
 
 
 def main() -> int:
@@ -35,6 +39,8 @@ def main() -> int:
     )
     parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--alone", action="store_true", help="our half only")
+    parser.add_argument("--kafka", choices=KAFKAS, default="3.9", help="the line of Kafka beside us")
+    parser.add_argument("--before", type=command_of, help="part before: the sparklog of another checkout")
     parser.add_argument("--write", action="store_true", help="put the results into benchmarks/RESULTS.md")
     options = parser.parse_args()
     options.parts = [one for part in options.parts for one in (LIMITS if part == "limits" else [part])]
@@ -43,15 +49,20 @@ def main() -> int:
         parser.error(f"no part is called {', '.join(unknown)}: choose from {', '.join([*ALL, 'limits'])}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     CACHE.mkdir(parents=True, exist_ok=True)
-    if not options.alone and not Kafka.is_there():
+    beside_kraft = options.kafka == kraft.LINE
+    if beside_kraft and (other := set(options.parts) - set(BESIDE_KRAFT)):
+        parser.error(f"{', '.join(sorted(other))}: only {', '.join(BESIDE_KRAFT)} run beside {kraft.LINE}")
+    if not options.alone and not KAFKAS[options.kafka].is_there():
+        if beside_kraft:
+            parser.error(f"the jars of Kafka {kraft.LINE} are not there: benchmarks/setup fetches them")
         say("sparklog: Kafka's jars are not there (benchmarks/setup fetches them): our half only")
-    return _run(options.parts or list(PARTS), options)
+    return _run(options.parts or list(BESIDE_KRAFT if beside_kraft else PARTS), options)
 
 
 def _run(parts: list[str], options: argparse.Namespace) -> int:
     scale = QUICK if options.quick else FULL
     writes = options.write or (not options.parts and not options.quick and not options.alone)
-    pair = Pair(kafka=not options.alone)
+    pair = Pair(kafka=None if options.alone else KAFKAS[options.kafka], before=options.before)
     failed = []
     try:
         for part in parts:
@@ -71,17 +82,17 @@ def _run(parts: list[str], options: argparse.Namespace) -> int:
             say(f"\n{part} ({time.monotonic() - began:.0f} s; {stamp})\n{report.table(result.rows)}")
             say("".join(f"- {note}\n" for note in result.notes))
             if writes:
-                report.keep(part, result)
+                report.keep(part if options.kafka == "3.9" else report.beside_kraft(part), result)
     finally:
         pair.stop()
         sweep()
     if writes:
         versions = report.versions()
         if pair.with_kafka:
-            versions["Apache Kafka"] = "3.9.1"
+            versions["Apache Kafka"] = f"3.9.1 ({kraft.RELEASE} without ZooKeeper)"
         if has_connector():
             versions["PySpark and Kafka connector of the Spark parts"] = "4.2.0"
-        report.write(list(PARTS), list(LIMITS), versions)
+        report.write(list(PARTS), list(LIMITS), list(BESIDE_KRAFT), versions)
         performance_page.write()
     if failed:
         say(f"sparklog: failed: {', '.join(failed)}")

@@ -6,6 +6,7 @@ from typing import Final
 
 from confluent_kafka import Producer
 
+from bench.aims import at_least
 from bench.clusters import Cluster, Pair
 from bench.kafka_clients import (
     consumer_performance,
@@ -31,10 +32,10 @@ READ: Final = "ConsumerPerformance, 1,000 B records"
 P50, P99 = (f"acks=all at {LIGHT_PER_S:,} records/s of 1,000 B, {name}" for name in ("p50", "p99"))
 ALONE: Final = "small requests one after another, one partition"
 TITLES: Final = {
-    READ: ("MB/s", True, "Java; partitions of one size; without the time of joining"),
-    P50: ("ms", False, "Java's ProducerPerformance; CPU of one record"),
-    P99: ("ms", False, "the same"),
-    ALONE: ("1/s", True, "librdkafka, acks=all, one record each"),
+    READ: ("MB/s", True, f"Java; partitions of one size; without the time of joining; {at_least(1)}"),
+    P50: ("ms", False, f"Java's ProducerPerformance; CPU of one record; {at_least(1)}"),
+    P99: ("ms", False, f"the same; {at_least(1)}"),
+    ALONE: ("1/s", True, f"librdkafka, acks=all, one record each; {at_least(1.1)}"),
 }
 
 

@@ -54,7 +54,13 @@ class Sparklog:
 
     name = "sparklog"
 
-    def __init__(self, settings: Mapping[str, str] | None = None, settings_file: Path | None = None) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, str] | None = None,
+        settings_file: Path | None = None,
+        command: Path | str = SPARKLOG,
+    ) -> None:
+        self._command = str(command)
         self._settings = {"min.insync.replicas": "2", **(settings or {})}
         self._settings_file = settings_file
         self._root = Path(tempfile.mkdtemp(prefix="bench-sparklog-"))
@@ -65,7 +71,7 @@ class Sparklog:
 
     def start(self) -> None:
         (self._root / "start.log").unlink(missing_ok=True)  # an earlier start's, on the same data
-        command = [SPARKLOG, "start", "--brokers", str(BROKERS)]
+        command = [self._command, "start", "--brokers", str(BROKERS)]
         command += ["--root", str(self.folder), "--port", str(self._port)]
         if self._settings_file is not None:
             command += ["--settings", str(self._settings_file)]
@@ -88,7 +94,7 @@ class Sparklog:
     def run(self, *command: str, timeout_s: float = COMMAND_TIMEOUT_S) -> str:
         """What a command of ours prints about this cluster; RuntimeError with its complaint if it fails."""
         done = subprocess.run(
-            [SPARKLOG, *command, "--root", str(self.folder)],
+            [self._command, *command, "--root", str(self.folder)],
             capture_output=True,
             text=True,
             check=False,
@@ -166,6 +172,7 @@ class Kafka:
     """Apache Kafka with its ZooKeeper, from Maven artifacts, its settings as they come."""
 
     name = "Apache Kafka"
+    jars = KAFKA_JARS
 
     def __init__(
         self,
@@ -182,9 +189,9 @@ class Kafka:
         self._zookeeper: subprocess.Popen[str] | None = None
         self._brokers: dict[int, subprocess.Popen[str]] = {}
 
-    @staticmethod
-    def is_there() -> bool:
-        return KAFKA_JARS.is_dir()
+    @classmethod
+    def is_there(cls) -> bool:
+        return cls.jars.is_dir()
 
     def start(self) -> None:
         (self._root / "log4j.properties").write_text(
@@ -207,13 +214,17 @@ class Kafka:
             self._start_broker(broker_id)
 
     def _java(self, heap: tuple[str, ...], main: str, *arguments: str) -> subprocess.Popen[str]:
-        log4j = f"-Dlog4j.configuration=file:{self._root}/log4j.properties"
+        return launch([*self._command(heap, main), *arguments], self._root / "output.log")
+
+    def _logging(self) -> str:
+        return f"-Dlog4j.configuration=file:{self._root}/log4j.properties"
+
+    def _command(self, heap: tuple[str, ...], main: str) -> list[str]:
         # As Kafka's own start script sets it.
         collector = ("-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true")
         # The tests, which start a Kafka too, choose another collector for all JVMs by that variable.
         java = ("env", "-u", "JDK_JAVA_OPTIONS", "java")
-        command = [*java, *heap, *collector, log4j, "-cp", f"{KAFKA_JARS}/*", main, *arguments]
-        return launch(command, self._root / "output.log")
+        return [*java, *heap, *collector, self._logging(), "-cp", f"{self.jars}/*", main]
 
     def _start_broker(self, broker_id: int) -> None:
         properties = self._root / f"broker-{broker_id}.properties"
@@ -283,8 +294,13 @@ class Kafka:
 class Pair:
     """Both clusters, started when first asked for and shared by the parts of one run."""
 
-    def __init__(self, *, kafka: bool) -> None:
-        self.with_kafka = kafka and Kafka.is_there()
+    def __init__(self, *, kafka: type[Kafka] | None, before: Path | None = None) -> None:
+        """``kafka``: the class of the other cluster; None measures our half alone. ``before``: the command of
+        another checkout.
+        """
+        self.before = before
+        self.kafka_kind: type[Kafka] = kafka or Kafka
+        self.with_kafka = kafka is not None and kafka.is_there()
         self._running: dict[str, Cluster] = {}
 
     @property
@@ -293,7 +309,7 @@ class Pair:
 
     @property
     def kafka(self) -> Kafka | None:
-        return self._get(Kafka) if self.with_kafka else None
+        return self._get(self.kafka_kind) if self.with_kafka else None
 
     def all(self) -> list[Cluster]:
         kafka = self.kafka

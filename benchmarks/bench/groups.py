@@ -15,6 +15,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from bench.aims import at_least
 from bench.clusters import Cluster, Pair
 from bench.kafka_clients import create_topic, quiet, wait_in_sync
 from bench.machine import wait_until
@@ -153,7 +154,10 @@ def _rows(tally: Tally, scale: Scale) -> list[Row]:
     eager = "one more joins; eager, range, heartbeats of 0.2 s; median"
     return found(
         tally.row(
-            f"commits of {count} consumers", "1/s", work=COMMITS, note="one group, each waits for its commit"
+            f"commits of {count} consumers",
+            "1/s",
+            work=COMMITS,
+            note=f"one group, each waits for its commit; {at_least(1.1)}",
         ),
         tally.row(f"rebalance of {count} members", "s", work=REBALANCE, more_is_better=False, note=eager),
         tally.row(GAP, "s", more_is_better=False, note=f"worst of {scale.kills} kills"),

@@ -1,4 +1,4 @@
-"""What many partitions cost real brokers: creation, the loss of a broker and of the controller, memory.
+"""What many partitions cost real brokers: creation, the loss of a broker and of the controller, memory, rest.
 
 Topics of 100 partitions and three replicas. Ours are three broker processes, two controller candidates and a
 ZooKeeper, without Spark around them; Kafka's controller is one of its brokers, so it is lost with that one.
@@ -32,6 +32,9 @@ PARTITIONS_PER_TOPIC: Final = 100
 SESSION_MS: Final = 6_000
 TIMEOUT_S: Final = 240.0
 VICTIM: Final = 3
+FEW_PARTITIONS: Final = 3
+SETTLE_S: Final = 5.0
+IDLE_S: Final = 20.0
 
 
 class Ours:
@@ -116,7 +119,7 @@ class Theirs:
 
 
 class Measured:
-    """One system through all events; ``found`` are seconds and megabytes by title."""
+    """One system through all events; ``found`` are figures by title."""
 
     def __init__(self, system: Ours | Theirs) -> None:
         self._system = system
@@ -128,6 +131,9 @@ class Measured:
         zookeeper = KazooClient(self._system.zookeeper)
         zookeeper.start()
         try:
+            self._create(1, FEW_PARTITIONS)
+            self._rest(FEW_PARTITIONS)
+            self._topics.clear()
             for size in sizes:
                 self._at(zookeeper, size)
             with self._event(f"creation of {topics:,} topics of one partition"):
@@ -142,10 +148,18 @@ class Measured:
         time.sleep(3)
         largest = max(memory_of([pid]).pss_mb for pid in self._system.broker_pids().values())
         self._note(f"memory of the largest broker with {size:,} partitions, PSS", largest)
+        self._rest(size)
         self._lose(zookeeper, f"{size:,} partitions, a broker lost: all led again", office=False)
         self._lose(
             zookeeper, f"{size:,} partitions, controller and a broker lost: all led again", office=True
         )
+
+    def _rest(self, size: int) -> None:
+        """The brokers' CPU while no client asks for anything."""
+        time.sleep(SETTLE_S)
+        before = self._cpu_s()
+        time.sleep(IDLE_S)
+        self._note(idle_title(size), 1_000 * (self._cpu_s() - before) / IDLE_S)
 
     def _lose(self, zookeeper: KazooClient, title: str, *, office: bool) -> None:
         before = self._system.broker_pids()
@@ -202,6 +216,10 @@ class Measured:
         say(f"partitions {self._system.name}, {title}: {value:.2f}")
 
 
+def idle_title(size: int) -> str:
+    return f"CPU of all idle brokers with {size:,} partitions"
+
+
 def _is_led(admin: AdminClient, topic: str, dead: int, in_sync: int) -> bool:
     try:
         found = admin.list_topics(topic, timeout=10).topics[topic]
@@ -242,7 +260,7 @@ def partitions(pair: Pair, scale: Scale) -> PartResult:
     rows = [
         Row(
             title,
-            "MB" if "memory" in title else "s",
+            _unit(title),
             value,
             kafka.found[title] if kafka else None,
             more_is_better=False,
@@ -255,7 +273,16 @@ def partitions(pair: Pair, scale: Scale) -> PartResult:
     )
 
 
+def _unit(title: str) -> str:
+    if title.startswith("CPU"):
+        return "ms/s"
+    return "MB" if "memory" in title else "s"
+
+
 def _cpu_note(title: str, ours: Measured, kafka: Measured | None) -> str:
+    if title.startswith("CPU"):
+        few = idle_title(FEW_PARTITIONS)
+        return f"{ours.found[title] / ours.found[few]:.2f} of it with {FEW_PARTITIONS}; aim at most 1.5"
     if title not in ours.cpu:
         return "aim below 250 MB with 1,000" if "memory" in title else ""
     theirs = f", Kafka's {kafka.cpu[title]:.1f} s" if kafka else ""

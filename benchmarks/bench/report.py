@@ -127,6 +127,11 @@ def keep(part: str, result: PartResult) -> None:
     STORE.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
 
 
+def beside_kraft(part: str) -> str:
+    """The name under which a part's figures beside Kafka without ZooKeeper are kept."""
+    return f"{part} beside KRaft"
+
+
 def merged(before: PartResult, now: PartResult) -> PartResult:
     """What is kept of two results of a part: the later one, but no busy row in place of a quiet one."""
     quiet = [row for row in before.rows if not row.busy]
@@ -142,10 +147,13 @@ def _result(kept: Mapping[str, Any]) -> PartResult:
     return PartResult([Row(**row) for row in kept["rows"]], list(kept["notes"]), kept["stamp"])
 
 
-def write(order: Sequence[str], limits: Sequence[str], versions: dict[str, str]) -> None:
-    """RESULTS.md from all results that were kept; ``limits`` are parts with a section of their own."""
+def write(
+    order: Sequence[str], limits: Sequence[str], kraft: Sequence[str], versions: dict[str, str]
+) -> None:
+    """RESULTS.md from all results that were kept; ``limits``, and ``kraft`` of the parts, are sections."""
     kept = json.loads(STORE.read_text())
-    results = {part: _result(kept[part]) for part in (*order, *limits) if part in kept}
+    newer = [beside_kraft(part) for part in kraft]
+    results = {part: _result(kept[part]) for part in (*order, *limits, *newer) if part in kept}
     in_table = [part for part in order if part != LAYERS]
     lines = [
         "# Figures",
@@ -169,6 +177,12 @@ def write(order: Sequence[str], limits: Sequence[str], versions: dict[str, str])
     ]
     for part in filter(results.__contains__, in_table):
         lines += ["", f"## {part}", "", *_circumstances(results[part])]
+    there = [part for part in newer if part in results]
+    if there:
+        lines += ["", "# Beside Apache Kafka without ZooKeeper", "", KRAFT_HEAD, ""]
+        lines += [table([row for part in there for row in results[part].rows])]
+    for part in there:
+        lines += ["", f"## {part}", "", *_circumstances(results[part])]
     if any(part in results for part in limits):
         lines += ["", "# Faults, operations, many partitions, the disk alone", "", LIMITS_HEAD]
     for part in filter(results.__contains__, limits):
@@ -178,6 +192,10 @@ def write(order: Sequence[str], limits: Sequence[str], versions: dict[str, str])
     RESULTS.write_text("\n".join(lines) + "\n" + heading + of_the_proof)
 
 
+KRAFT_HEAD: Final = (
+    "By `make bench BENCH_OPTIONS='--kafka 4.1 --write'`: the column of Apache Kafka is of a release whose "
+    "three brokers vote on the controller themselves (KRaft)."
+)
 LIMITS_HEAD: Final = (
     "By `make bench BENCH_OPTIONS='limits --write'`. Sessions of ZooKeeper are of 6 s where it matters; "
     "CPU seconds say more than seconds where the machine was busy."

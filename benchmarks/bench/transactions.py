@@ -63,7 +63,7 @@ def transactions(pair: Pair, scale: Scale) -> PartResult:
         create_topic(cluster.bootstrap, "written", PARTITIONS)
         create_topic(cluster.bootstrap, "source", PARTITIONS)
         wait_in_sync(cluster.bootstrap, "written")
-        _warm_up(cluster)
+        warm_up(cluster)
     for _, cluster in in_turns(pair, scale.rounds):
         seconds = scale.commit_s / scale.rounds
         spans = _commits(cluster, seconds, 1, ONE, tally)
@@ -105,15 +105,15 @@ def _rows(tally: Tally, scale: Scale) -> list[Row]:
     )
 
 
-def _warm_up(cluster: Cluster) -> None:
+def warm_up(cluster: Cluster) -> None:
     """The internal topics are created, and all code has run once."""
     producer = transactional(cluster, "warm")
     for _ in range(20):
-        _write(producer, "written", RECORDS)
+        write(producer, "written", RECORDS)
     wait_in_sync(cluster.bootstrap, INTERNAL_TOPIC)
 
 
-def _write(producer: Any, topic: str, records: int) -> float:
+def write(producer: Any, topic: str, records: int) -> float:
     """One committed transaction; the milliseconds of its commit."""
     producer.begin_transaction()
     for number in range(records):
@@ -130,7 +130,7 @@ def _commits(cluster: Cluster, seconds: float, records: int, work: str, tally: T
     with spending(cluster) as spent:
         began = time.monotonic()
         while time.monotonic() - began < seconds:
-            spans.append(_write(producer, "written", records))
+            spans.append(write(producer, "written", records))
     tally.note_rate(work, cluster, spent, len(spans))
     say(f"transactions {cluster.name}, {work}: {len(spans) / spent.seconds:.1f}/s")
     return spans
@@ -290,7 +290,7 @@ class _Committer:
         producer = transactional(self.cluster, self.transactional_id)
         while not self._stop.is_set():
             try:
-                _write(producer, "written", 1)
+                write(producer, "written", 1)
                 self.commits.append(time.monotonic())
             except KafkaException as error:
                 if error.args[0].fatal():

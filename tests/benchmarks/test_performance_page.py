@@ -90,7 +90,8 @@ def test_parts_with_aims_in_their_remarks_are_drawn_and_missing_ones_named(
         "| typed | write | ≥ 5 | 6.00 | reached |",
         "| typed | bytes | ≤ 0.1 | 0.200 | **missed** (busy) |",
         "",
-        "Not measured yet: `make bench BENCH_OPTIONS='security operating overview --write'` does.",
+        "Not measured yet: `make bench BENCH_OPTIONS='producer clients groups security operating overview --write'` "
+        "does.",
     ]
 
 

@@ -41,8 +41,8 @@ def test_what_the_proof_measured_stays_when_figures_are_written_anew(tmp_path, m
     results.write_text(f"# Figures\n\nfigures of before\n{report.OF_THE_PROOF}\n| `some-mutant` | 3 |\n")
     monkeypatch.setattr(report, "RESULTS", results)
     monkeypatch.setattr(report, "STORE", store)
-    report.write([], [], {"Python": "3"})
-    report.write([], [], {"Python": "3"})
+    report.write([], [], [], {"Python": "3"})
+    report.write([], [], [], {"Python": "3"})
     written = results.read_text()
     assert "figures of before" not in written
     assert written.count("# Figures\n") == 1
@@ -89,11 +89,22 @@ def test_quiet_rows_outlast_two_busy_runs_in_the_store(tmp_path, monkeypatch) ->
     report.keep("part", _part("quiet", "a"))
     report.keep("part", _part("loud", "a", "b", busy=True))
     report.keep("part", _part("louder", "a", "b", busy=True))
-    report.write(["part"], [], {"Python": "3"})
+    report.write(["part"], [], [], {"Python": "3"})
     written = (tmp_path / "RESULTS.md").read_text()
     assert "| a | – | 1.00 | – | 1/s | – | quiet |" in written
     assert "| b | – | 1.00 | – | 1/s | – | louder; *busy*: louder |" in written
     assert "Measured quiet." in written
+
+
+def test_figures_beside_kafka_without_zookeeper_have_a_table_of_their_own(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(report, "RESULTS", tmp_path / "RESULTS.md")
+    monkeypatch.setattr(report, "STORE", tmp_path / "results.json")
+    report.keep("part", _part("3.9", "a"))
+    report.keep(report.beside_kraft("part"), _part("4.1", "a"))
+    report.write(["part"], [], ["part"], {"Python": "3"})
+    first, _, second = (tmp_path / "RESULTS.md").read_text().partition("# Beside Apache Kafka without")
+    assert ("note of 3.9" in first, "note of 4.1" in first) == (True, False)
+    assert ("| a | – | 1.00 | – | 1/s | – | 4.1 |" in second, "Measured 4.1." in second) == (True, True)
 
 
 @pytest.mark.parametrize(("cores", "end"), [(None, ""), (0.123, ", others used 0.12 cores just before")])

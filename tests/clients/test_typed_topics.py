@@ -1,10 +1,7 @@
 """Kafka's clients, of today and of 2014, and ours, read rows of a typed topic: an object of JSON each."""
 
 import asyncio
-import datetime
-import decimal
 import json
-import math
 
 import pyarrow as pa
 import pytest
@@ -16,51 +13,17 @@ from sparklog.cli.main import main
 from sparklog.testing import InProcessCluster
 from tests.clients.test_kcat import kcat
 from tests.clients.test_old_formats import OLD, KafkaPython, Librdkafka
+from tests.clients.typed_rows import ROWS, TIMES_MS, create_with_rows
 
 pytestmark = pytest.mark.integration
 
 TOPIC = "clients-typed"
-DDL = """`the "id"` bigint NOT NULL, ok boolean, tiny tinyint, small smallint, n int, f float, d double,
-    price decimal(9,2), name string, raw binary, day date, at timestamp, local timestamp_ntz,
-    tags array<string>, sizes map<string, double>, place struct<x: double, names: array<string>>"""
-AT = datetime.datetime.fromisoformat("2024-02-29T12:00:00.000005+00:00")
-ROW = {
-    'the "id"': 7,
-    "ok": True,
-    "tiny": -128,
-    "small": -32768,
-    "n": 2**31 - 1,
-    "f": 0.1,
-    "d": -0.0,
-    "price": decimal.Decimal("1.50"),
-    "name": 'q"\\\n\x01ü😀',
-    "raw": b"\x00\xffa",
-    "day": AT.date(),
-    "at": AT,
-    "local": AT.replace(tzinfo=None),
-    "tags": ["a", None, ""],
-    "sizes": [("a", math.nan), ("b", None)],
-    "place": {"x": None, "names": []},
-}
-LINE = (
-    r'{"the \"id\"":7,"ok":true,"tiny":-128,"small":-32768,"n":2147483647,"f":0.1,"d":-0.0,"price":1.50,'
-    r'"name":"q\"\\\n\u0001ü😀","raw":"AP9h","day":"2024-02-29","at":"2024-02-29T12:00:00.000005Z",'
-    r'"local":"2024-02-29T12:00:00.000005","tags":["a",null,""],"sizes":{"a":"NaN","b":null},'
-    r'"place":{"names":[]}}'
-)
-ROWS = [(0, b"7", LINE.encode()), (1, b"8", b'{"the \\"id\\"":8}')]
-TIMES_MS = [1_709_208_000_000, None]
 
 
 @pytest.fixture(scope="module")
 def servers(cluster: InProcessCluster) -> str:
     """Of a cluster with a typed topic of two rows: one of all values, one of nulls."""
-    cluster.create_topic(TOPIC, schema=DDL, key='the "id"', timestamp="at")
-    kinds = {"tiny": pa.int8(), "small": pa.int16(), "n": pa.int32(), "f": pa.float32()}
-    kinds |= {"price": pa.decimal128(9, 2), "sizes": pa.map_(pa.string(), pa.float64())}
-    kinds["place"] = pa.struct([("x", pa.float64()), ("names", pa.list_(pa.string()))])
-    table = pa.table({name: pa.array([value, None], kinds.get(name)) for name, value in ROW.items()})
-    cluster.produce(TOPIC, table.set_column(0, 'the "id"', pa.array([7, 8])))
+    create_with_rows(cluster, TOPIC)
     servers: str = cluster.bootstrap_servers
     return servers
 

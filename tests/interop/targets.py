@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from bench.clusters import Kafka
 
 from tests.appended_transactions import AppendedTransactions
+from tests.clients.typed_rows import create_with_rows
 
 WAIT_SECONDS = 60.0
 
@@ -53,6 +54,9 @@ class Target(Protocol):
     def wait_in_sync(self, topic: str) -> None: ...
 
     def begin_hanging(self, topic: str, value: bytes) -> None: ...
+
+    def create_typed(self, topic: str) -> None:
+        """Create the topic of tests/clients/typed_rows.py, with its rows."""
 
 
 OFFSETS_PARTITIONS = 5
@@ -126,6 +130,9 @@ class SparklogTarget(_Described):
         """Create the topic with an open transaction, of 1970, that no coordinator knows of."""
         AppendedTransactions(self._cluster, topic).write(4_000_000, value, sequence=0)
 
+    def create_typed(self, topic: str) -> None:
+        create_with_rows(self._cluster, topic)
+
     def log_files(self, topic: str, partition: int) -> list[Path]:
         return sorted(self._cluster.root.glob(f"broker-1/*/{topic}-{partition}/*.log"))
 
@@ -159,6 +166,9 @@ class KafkaTarget(_Described):
 
     def begin_hanging(self, topic: str, value: bytes) -> None:
         pytest.skip("from outside nothing hangs at Apache Kafka 3.9")
+
+    def create_typed(self, topic: str) -> None:
+        pytest.skip(f"Apache Kafka has no columns, so no {topic}")
 
     def log_files(self, topic: str, partition: int) -> list[Path]:
         return sorted(self._kafka.log_directory(1).glob(f"{topic}-{partition}/*.log"))

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from tests.clients.typed_rows import ROWS, TIMES_MS
 from tests.interop.refusals import refused
 
 pytestmark = [pytest.mark.clients, pytest.mark.integration]
@@ -126,6 +127,14 @@ def test_a_reader_at_the_end_gets_what_comes(driver, reference, topic):
     finally:
         stopped.set()
         thread.join()
+
+
+def test_rows_of_a_typed_topic_as_json(driver, client, reference, target):
+    topic = f"typed-{client.replace(' ', '-')}"
+    target.create_typed(topic)
+    read = read_back(driver, reference, topic, len(ROWS))
+    assert [(one["offset"], one["key"].encode(), one["value"].encode()) for one in read] == ROWS
+    assert read[0]["timestamp"] == TIMES_MS[0]
 
 
 def test_an_offset_that_is_gone(driver, client, reference, topic):

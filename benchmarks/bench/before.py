@@ -1,0 +1,129 @@
+"""This checkout's brokers against another one's, in turns: what changes of the code cost where nothing is on.
+
+The other checkout is installed in an environment of its own; `--before` names the `sparklog` command there.
+Clients are the same, of this checkout. CPU is the measure: its ratio is of the lower quartiles of all rounds.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from bench import groups, transactions
+from bench.clients import one_by_one
+from bench.clusters import Pair, Sparklog
+from bench.kafka_clients import create_topic, wait_in_sync
+from bench.report import PartResult, Row
+from bench.scale import Scale, say
+from bench.turns import pairs_row, quartile_of, spending
+
+NOW: Final = "now"
+BEFORE: Final = "before"
+SPELL_S: Final = 4.0
+IDLE_S: Final = 3.0
+
+Work = Callable[[Sparklog], int]
+"""How often it was done in a spell."""
+
+
+def before(pair: Pair, scale: Scale) -> PartResult:
+    """Ratios of rates, this checkout's to the other one's."""
+    if pair.before is None:
+        return PartResult([], ["Left out: `--before` names the sparklog command of no other checkout."])
+    pair.stop()  # what else runs here would be measured too
+    found = Found()
+    clusters = {NOW: Sparklog(), BEFORE: Sparklog(command=pair.before)}
+    try:
+        for cluster in clusters.values():
+            _get_ready(cluster, scale)
+        for number in range(scale.pairs):
+            for name, cluster in list(clusters.items())[:: -1 if number % 2 else 1]:
+                found.one_turn(name, cluster, scale, number)
+    finally:
+        for cluster in clusters.values():
+            cluster.stop()
+    return PartResult(found.rows(), [f"{len(found.works())} kinds of work, {scale.pairs} rounds in turns."])
+
+
+def _get_ready(cluster: Sparklog, scale: Scale) -> None:
+    cluster.start()
+    cluster.wait_ready()
+    sizes = {"alone": 1, "written": transactions.PARTITIONS, groups.TOPIC: scale.group_members}
+    for topic, partitions in sizes.items():
+        create_topic(cluster.bootstrap, topic, partitions)
+        wait_in_sync(cluster.bootstrap, topic)
+    transactions.warm_up(cluster)
+    one_by_one(cluster, SPELL_S)
+
+
+class Found:
+    """Rates, and the CPU of all brokers for one, by work and checkout."""
+
+    def __init__(self) -> None:
+        self._rates: dict[str, dict[str, list[float]]] = {}
+        self._cpu_us: dict[tuple[str, str], list[float]] = {}
+
+    def works(self) -> list[str]:
+        return list(self._rates)
+
+    def one_turn(self, name: str, cluster: Sparklog, scale: Scale, number: int) -> None:
+        self._spell("lone small produces", name, cluster, lambda of: one_by_one(of, SPELL_S))
+        for records in (1, transactions.RECORDS):
+            producer = transactions.transactional(cluster, f"of-{records}")
+            work = f"transactions of {records} records"
+            self._spell(work, name, cluster, lambda _, of=producer, count=records: _commits(of, count))
+        count = scale.group_members
+        with groups.members(count, cluster, f"before-{number}", count, pause_s=0.0) as joined:
+            self._spell(f"commits of {count} consumers", name, cluster, lambda _: _confirmed(joined))
+        time.sleep(IDLE_S)
+        self._spell("seconds without a request", name, cluster, _rest)
+
+    def _spell(self, work: str, name: str, cluster: Sparklog, do: Work) -> None:
+        with spending(cluster) as spent:
+            count = do(cluster)
+        cpu_us = spent.brokers_cpu_s * 1e6 / max(1, count)
+        self.note(work, name, count / spent.seconds, cpu_us)
+        say(f"{name}, {work}: {count / spent.seconds:,.0f} a second, {cpu_us:,.0f} us of CPU each")
+
+    def note(self, work: str, name: str, rate: float, cpu_us: float) -> None:
+        self._rates.setdefault(work, {NOW: [], BEFORE: []})[name].append(rate)
+        self._cpu_us.setdefault((work, name), []).append(cpu_us)
+
+    def rows(self) -> list[Row]:
+        """Of each work a row of its rate, and one of its CPU, where less is better."""
+        made = []
+        for work, rates in self._rates.items():
+            made.append(pairs_row(f"{work}: rate, now against before", rates, "a second"))
+            now, earlier = (quartile_of(self._cpu_us[work, name]) or 0.0 for name in (NOW, BEFORE))
+            note = f"{now:,.0f} us against {earlier:,.0f} us"
+            title = f"{work}: brokers' CPU, now against before"
+            made.append(Row(title, "ratio", now / earlier, more_is_better=False, note=note))
+        return made
+
+
+def _commits(producer: object, records: int) -> int:
+    count, began = 0, time.monotonic()
+    while time.monotonic() - began < SPELL_S:
+        transactions.write(producer, "written", records)
+        count += 1
+    return count
+
+
+def _rest(_: Sparklog) -> int:
+    time.sleep(IDLE_S)
+    return int(IDLE_S)
+
+
+def _confirmed(joined: list[groups.Member]) -> int:
+    """Commits of all members during a spell."""
+    earlier = sum(len(member.commits) for member in joined)
+    time.sleep(SPELL_S)
+    return sum(len(member.commits) for member in joined) - earlier
+
+
+def command_of(text: str) -> Path:
+    """The value of ``--before``; ValueError if it is no program."""
+    path = Path(text).absolute()
+    if not path.is_file():
+        raise ValueError(f"{text}: there is no such program; name the other environment's bin/sparklog")
+    return path
