@@ -55,7 +55,7 @@ CONTENTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
     ),
     "Reference": (6_130, ("docs/spark.md", "docs/types.md", "docs/format/wire.md")),
     "Formats": (
-        6_470,
+        6_550,
         (
             "docs/format/log-directory.md",
             "docs/format/batch.md",

@@ -26,8 +26,13 @@ from crc32c import crc32c
 
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.arrow.column_bounds import NO_BOUNDS, Bounds
-from sparklog.records.arrow.envelope_crc import ENVELOPE_CRC_POSITION, FIXED_BYTES_MIN, header_crc
-from sparklog.records.envelope import ENVELOPE_BYTES, Bytes
+from sparklog.records.arrow.envelope_crc import (
+    ENVELOPE_CRC_POSITION,
+    FIXED_BYTES_MIN,
+    VERSION_POSITION,
+    header_crc,
+)
+from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, Bytes
 from sparklog.records.payload_kinds import ARROW_VERSION, TYPED_ARROW_VERSION, PayloadKind
 from sparklog.records.row_columns import Int64s
 
@@ -47,6 +52,8 @@ assert ENTRY.size == 48
 
 CRC: Final = struct.Struct("<I")
 CRC_POSITION: Final = 8
+_SCHEMA_ID: Final = struct.Struct("<I")
+_SCHEMA_ID_POSITION: Final = 12
 MILLISECONDS: Final = 3
 MICROSECONDS: Final = 6
 """Units of timestamps: digits after the point of a second."""
@@ -214,6 +221,15 @@ def parse_arrow_header(payload: Bytes, *, is_partial: bool = False) -> ArrowHead
         timestamp_unit=timestamp_unit,
         bounds=_parse_bounds(header, columns),
     )
+
+
+def schema_version_of(batch: Bytes, header: BatchHeader) -> int:
+    """The version of the topic's columns in a batch whose CRC was compared; 0 without columns of a topic."""
+    position = ENVELOPE_BYTES + _SCHEMA_ID_POSITION
+    has_room = len(batch) >= position + _SCHEMA_ID.size
+    if not (header.is_arrow and has_room and batch[VERSION_POSITION] == TYPED_ARROW_VERSION):
+        return 0
+    return int(_SCHEMA_ID.unpack_from(batch, position)[0])
 
 
 def _parse_added(header: memoryview) -> tuple[int, int, int]:

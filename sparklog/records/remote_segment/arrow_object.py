@@ -16,6 +16,7 @@ from crc32c import crc32c
 
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.remote_segment.block_statistics import BlockStatistics, parse_statistics
+from sparklog.records.remote_segment.column_statistics import ColumnStatistics
 from sparklog.records.remote_segment.identity import SegmentIdentity, parse_identity
 from sparklog.records.remote_segment.ipc_file import (
     END_OF_STREAM,
@@ -47,6 +48,8 @@ class ArrowObject:
     identity: SegmentIdentity
     blocks: tuple[Block, ...]
     statistics: list[BlockStatistics]
+    columns: list[ColumnStatistics | None]
+    """An entry per record batch of a typed topic; otherwise empty."""
     footer_crc: int
     head_crc: int
     size: int
@@ -80,11 +83,12 @@ def open_arrow_object(read: Read, size: int) -> ArrowObject:
         raise CorruptBatch(
             f"an Arrow file without {error} in its footer is no .arrow object of ours"
         ) from None
-    if len(statistics) != len(parsed.blocks):
+    blocks = statistics.blocks
+    if len(blocks) != len(parsed.blocks):
         raise CorruptBatch(
-            f"an .arrow object has {len(parsed.blocks)} record batches, {len(statistics)} in its statistics"
+            f"an .arrow object has {len(parsed.blocks)} record batches, {len(blocks)} in its statistics"
         )
-    opened = ArrowObject(identity, parsed.blocks, statistics, crc, head_crc, size, length)
+    opened = ArrowObject(identity, parsed.blocks, blocks, statistics.columns, crc, head_crc, size, length)
     _check_places(opened, start - len(END_OF_STREAM))
     return opened
 

@@ -7,9 +7,11 @@ than it.
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from sparklog.model.errors import CorruptBatch
+from sparklog.records.remote_segment.column_statistics import COLUMNS_KEY, ColumnStatistics, parse_columns
 
 KEY_BYTES_MAX: Final = 32
 
@@ -29,23 +31,43 @@ class BlockStatistics(NamedTuple):
     """CRC-32C of the record batch's message, metadata and body."""
 
 
-def pack_statistics(blocks: Sequence[BlockStatistics]) -> str:
-    """JSON: an object with a list for each field, each with an entry per record batch."""
-    return json.dumps(
-        {name: [block[nth] for block in blocks] for nth, name in enumerate(BlockStatistics._fields)},
-        separators=(",", ":"),
-    )
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Those of all record batches. ``columns`` is empty but of a typed topic."""
+
+    blocks: list[BlockStatistics]
+    columns: list[ColumnStatistics | None]
 
 
-def parse_statistics(text: str) -> list[BlockStatistics]:
+def pack_statistics(blocks: Sequence[BlockStatistics], columns: Sequence[str] = ()) -> str:
+    """JSON: an object with a list for each field, each with an entry per record batch.
+
+    ``columns`` are the JSON texts of a typed topic's ``column_statistics``.
+    """
+    lists = [
+        f'"{name}":{json.dumps([block[nth] for block in blocks], separators=(",", ":"))}'
+        for nth, name in enumerate(BlockStatistics._fields)
+    ]
+    if columns:
+        lists.append(f'"{COLUMNS_KEY}":[{",".join(columns)}]')
+    return f"{{{','.join(lists)}}}"
+
+
+def parse_statistics(text: str) -> Statistics:
     """CorruptBatch for a text that ``pack_statistics`` cannot have written. Unknown fields are skipped."""
     try:
         fields = json.loads(text)
-        columns = [fields[name] for name in BlockStatistics._fields]
-        blocks = [BlockStatistics(*row) for row in zip(*columns, strict=True)]
+        lists = [fields[name] for name in BlockStatistics._fields]
+        blocks = [BlockStatistics(*row) for row in zip(*lists, strict=True)]
+        columns = fields.get(COLUMNS_KEY, [])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CorruptBatch(f"the statistics of an .arrow object cannot be read: {error!r}") from None
     for block in blocks:
         if not all(isinstance(value, int) for value in (*block[:6], block.crc)):
             raise CorruptBatch(f"the statistics of an .arrow object have {block}, which are not all numbers")
-    return blocks
+    found = parse_columns(columns)
+    if found and len(found) != len(blocks):
+        raise CorruptBatch(
+            f"the statistics of an .arrow are of {len(blocks)} record batches, its columns of {len(found)}"
+        )
+    return Statistics(blocks, found)

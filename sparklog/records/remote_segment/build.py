@@ -9,12 +9,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from sparklog.records.arrow.topic_columns import TopicColumns, UnknownColumns
 from sparklog.records.envelope import BatchHeader
 from sparklog.records.payload import payload_of
-from sparklog.records.remote_segment.arrow_rows import message_of_arrow_batch, message_of_rows
+from sparklog.records.remote_segment.arrow_rows import (
+    FILE_SCHEMA,
+    message_of_arrow_batch,
+    message_of_rows,
+)
 from sparklog.records.remote_segment.arrow_writer import ArrowWriter
 from sparklog.records.remote_segment.identity import SegmentIdentity
 from sparklog.records.remote_segment.rest_object import Entry, end_bytes, entry_of, head_bytes
+from sparklog.records.remote_segment.rows_message import RowsMessage, schema_message
+from sparklog.records.remote_segment.typed_message import file_schema, message_of_typed_batch
 
 ROWS_MAX: Final = 16_384
 ROW_BYTES_MAX: Final = 8 * 1024 * 1024
@@ -39,38 +46,55 @@ class SegmentBatch:
 class SegmentBuilder:
     """``arrow_pieces`` first, then ``rest_pieces``, each with the same batches; ``is_raw``: only the latter.
 
-    CorruptBatch for a batch that cannot be read: its segment is not copied.
+    CorruptBatch for a batch that cannot be read: its segment is not copied. ``columns`` are those of a typed
+    topic; all rows that count are of the version in ``identity``.
     """
 
     identity: SegmentIdentity
     is_raw: bool = False
+    columns: TopicColumns | None = None
     _arrow: ArrowWriter = field(init=False)
     _bodies: dict[int, tuple[int, int]] = field(default_factory=dict)
     """By base offset: where the body of an arrow batch lies in ``.arrow``."""
 
     def __post_init__(self) -> None:
-        self._arrow = ArrowWriter(self.identity)
+        self._arrow = ArrowWriter(self.identity, b"")
 
     def arrow_pieces(self, batches: Iterable[SegmentBatch]) -> Iterator[bytes]:
         """The bytes of the ``.arrow`` object."""
         self._bodies.clear()
-        self._arrow = ArrowWriter(self.identity)
+        self._arrow = ArrowWriter(self.identity, schema_message(self._schema()))
         yield self._arrow.head()
         rows = _JoinedRows(self._arrow)
         for batch in batches:
             if not batch.has_rows:
                 continue
-            if not batch.header.is_arrow:
+            if not (batch.header.is_arrow or self.identity.schema_version):
                 yield from rows.add(payload_of(batch.header).to_columns(batch.data, batch.header))
                 continue
             yield from rows.flush()
-            message = message_of_arrow_batch(batch.data, batch.header)
+            message = self._message(batch)
             if message.batch_body is not None:
                 start, length = message.batch_body
                 self._bodies[batch.header.base_offset] = (self._arrow.size + start, length)
             yield from self._arrow.add(message)
         yield from rows.flush()
         yield self._arrow.end()
+
+    def _schema(self) -> Any:
+        version = self.identity.schema_version
+        return file_schema(self._topic().at(version).columns) if version else FILE_SCHEMA
+
+    def _message(self, batch: SegmentBatch) -> RowsMessage:
+        version = self.identity.schema_version
+        if not version:
+            return message_of_arrow_batch(batch.data, batch.header)
+        return message_of_typed_batch(batch.data, batch.header, self._topic(), version)
+
+    def _topic(self) -> TopicColumns:
+        if self.columns is None:
+            raise UnknownColumns(self.identity.schema_version, 0)
+        return self.columns
 
     def rest_pieces(self, batches: Iterable[SegmentBatch]) -> Iterator[bytes]:
         """The bytes of the ``.rest`` object."""

@@ -7,11 +7,15 @@ from typing import Final
 from sparklog.model.errors import CorruptBatch
 
 VERSION: Final = 1
+_SCHEMA_VERSION: Final = "schema_version"
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentIdentity:
-    """A remote segment. ``segment_id`` is 32 hexadecimal digits, new for every copy of a segment."""
+    """A remote segment. ``segment_id`` is 32 hexadecimal digits, new for every copy of a segment.
+
+    ``schema_version`` is that of the topic's columns in ``.arrow``; 0 of an untyped topic.
+    """
 
     segment_id: str
     topic: str
@@ -19,6 +23,7 @@ class SegmentIdentity:
     partition: int
     base_offset: int
     leader_epoch: int
+    schema_version: int = 0
 
     def __post_init__(self) -> None:
         if len(bytes.fromhex(self.segment_id)) != 16:
@@ -27,7 +32,10 @@ class SegmentIdentity:
 
 def pack_identity(identity: SegmentIdentity, head_crc: int) -> str:
     """JSON for the metadata of an ``.arrow`` object's footer."""
-    return json.dumps({"version": VERSION, **asdict(identity), "head_crc": head_crc}, separators=(",", ":"))
+    fields = asdict(identity)
+    if not identity.schema_version:
+        del fields[_SCHEMA_VERSION]
+    return json.dumps({"version": VERSION, **fields, "head_crc": head_crc}, separators=(",", ":"))
 
 
 def parse_identity(text: str) -> tuple[SegmentIdentity, int]:
@@ -37,6 +45,7 @@ def parse_identity(text: str) -> tuple[SegmentIdentity, int]:
         version = fields.pop("version")
         check_version(version, ".arrow")
         head_crc = int(fields.pop("head_crc"))
+        fields.setdefault(_SCHEMA_VERSION, 0)
         names = SegmentIdentity.__dataclass_fields__
         return SegmentIdentity(**{name: fields[name] for name in names}), head_crc
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -173,4 +173,22 @@ def test_statistics_of_any_text_are_refused(text: str) -> None:
 def test_statistics_with_fields_of_a_later_release_are_read() -> None:
     opened = open_arrow_object(reader(SMALL.arrow), len(SMALL.arrow))
     text = pack_statistics(opened.statistics)
-    assert parse_statistics(text[:-1] + ',"least_value":[1,2,3]}') == opened.statistics
+    assert parse_statistics(text[:-1] + ',"least_value":[1,2,3]}').blocks == opened.statistics
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        "7",
+        "{}",
+        "[null]",
+        "[null,null,7]",
+        '[null,null,{"x":[0,null,null]}]',
+        '[null,null,{"1":[0,"zz",null]}]',
+    ],
+)
+def test_statistics_of_columns_of_any_text_are_refused(columns: str) -> None:
+    opened = open_arrow_object(reader(SMALL.arrow), len(SMALL.arrow))
+    text = pack_statistics(opened.statistics)
+    with pytest.raises(CorruptBatch, match="columns"):
+        parse_statistics(f'{text[:-1]},"columns":{columns}}}')

@@ -7,6 +7,7 @@ import pytest
 
 from sparklog.records.envelope import Compression
 from tests.records.remote_segment.segments import BARE, PLAIN, append_timed, build, make
+from tests.records.remote_segment.typed_segments import QUAKES, build_typed, typed
 
 PAGE = Path(__file__).parents[3] / "docs" / "format" / "remote-segment.md"
 EXAMPLE = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
@@ -14,14 +15,17 @@ EXAMPLES = EXAMPLE.findall(PAGE.read_text())
 
 
 @pytest.fixture
-def orders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """orders.arrow: batches of every compression and kind, with and without columns, five rows each."""
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """orders.arrow: batches of every compression and kind, with and without columns, five rows each; and
+    quakes.arrow of a typed topic.
+    """
     batches = [
         make("arrow", Compression.NONE, PLAIN, 100),
         make("arrow", Compression.ZSTD, PLAIN, 200),
         make("records", Compression.GZIP, PLAIN, 300),
     ]
     (tmp_path / "orders.arrow").write_bytes(build(batches).arrow)
+    (tmp_path / "quakes.arrow").write_bytes(build_typed([typed(QUAKES, 100)]).arrow)
     monkeypatch.chdir(tmp_path)
 
 
@@ -31,7 +35,7 @@ def test_the_page_has_an_example_for_each_reader() -> None:
 
 
 @pytest.mark.parametrize(("code", "output"), EXAMPLES)
-@pytest.mark.usefixtures("orders")
+@pytest.mark.usefixtures("files")
 def test_an_example_prints_what_the_page_says(
     code: str, output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,6 +25,7 @@ from sparklog.broker.remote_log.copying.heads import (
 )
 from sparklog.broker.remote_log.copying.lineages import Lineages, read_page
 from sparklog.broker.remote_log.copying.segment_source import LogChanged, LogFacts, SegmentSource, facts_of
+from sparklog.broker.remote_log.copying.survey import Survey, survey
 from sparklog.broker.remote_log.copying.troubles import Troubles, is_of_one_object
 from sparklog.core.remote_log.copy_steps import (
     BeginOnDisk,
@@ -306,10 +307,11 @@ class _Work:
     def _copy(self, offsets: OffsetRange, stored: StoredHead) -> bool:
         """Upload a segment and enter it in the head; False if another leader replaced this one meanwhile."""
         note_topic(self.ports.zookeeper, self.remote)
-        source = SegmentSource.of(self.partition, offsets)
-        draft = self._survey(source)
+        found = self._survey(offsets)
+        draft = self._draft(offsets.base_offset, found)
         try:
-            is_done = self._write(stored.head.with_copied(self._upload(draft, source)), stored)
+            copied = self._upload(draft, found.schema_version)
+            is_done = self._write(stored.head.with_copied(copied), stored)
         except LogChanged:
             self._take_back(draft)
             raise
@@ -318,8 +320,29 @@ class _Work:
         self.statistics.segments += is_done
         return is_done
 
-    def _upload(self, draft: RemoteSegment, source: SegmentSource) -> RemoteSegment:
+    def _survey(self, offsets: OffsetRange) -> Survey:
+        """The topic's present layout decides; its other segments may have the other layout."""
+        source = SegmentSource.of(self.partition, offsets)
+        return survey(source.batches(), offsets.end_offset, is_raw=self.partition.log.config.remote_raw)
+
+    def _draft(self, base_offset: int, found: Survey) -> RemoteSegment:
+        """The segment before its objects exist: a size of 1 stands for an object that it will have."""
+        return RemoteSegment(
+            base_offset=base_offset,
+            end_offset=found.end_offset,
+            max_timestamp_ms=found.max_timestamp_ms,
+            size_bytes=found.size_bytes,
+            segment_id=self.ports.new_id(),
+            leader_epoch=self.leadership.leader_epoch,
+            arrow_bytes=int(found.has_arrow),
+            rest_bytes=1,
+            state_bytes=0,
+            state_crc=0,
+        )
+
+    def _upload(self, draft: RemoteSegment, schema_version: int) -> RemoteSegment:
         """Upload the objects of a segment."""
+        source = SegmentSource.of(self.partition, OffsetRange(draft.base_offset, draft.end_offset))
         identity = SegmentIdentity(
             draft.segment_id,
             self.remote.topic,
@@ -327,8 +350,9 @@ class _Work:
             self.remote.partition,
             draft.base_offset,
             draft.leader_epoch,
+            schema_version,
         )
-        builder = SegmentBuilder(identity, is_raw=not draft.arrow_bytes)
+        builder = SegmentBuilder(identity, is_raw=not draft.arrow_bytes, columns=self.partition.columns)
         arrow_bytes = 0
         if draft.arrow_bytes:
             name = self.remote.object_name(draft, "arrow")
@@ -357,31 +381,6 @@ class _Work:
             logger.info(
                 "objects of segment %s stay until the search for garbage: %s", draft.segment_id, error
             )
-
-    def _survey(self, source: SegmentSource) -> RemoteSegment:
-        """The segment before its objects exist: a size of 1 stands for an object that it will have.
-
-        The topic's present layout decides; its other segments may have the other layout. Rows of a typed
-        topic have no columns of an ``.arrow`` object, and are copied as they are.
-        """
-        size_bytes, greatest_ms, has_rows = 0, -1, False
-        is_raw = self.partition.log.config.remote_raw or self.partition.columns is not None
-        for batch in source.batches():
-            size_bytes += batch.header.size_bytes
-            greatest_ms = max(greatest_ms, batch.header.max_timestamp_ms)
-            has_rows = has_rows or batch.has_rows
-        return RemoteSegment(
-            base_offset=source.offsets.base_offset,
-            end_offset=source.offsets.end_offset,
-            max_timestamp_ms=greatest_ms,
-            size_bytes=size_bytes,
-            segment_id=self.ports.new_id(),
-            leader_epoch=self.leadership.leader_epoch,
-            arrow_bytes=int(has_rows and not is_raw),
-            rest_bytes=1,
-            state_bytes=0,
-            state_crc=0,
-        )
 
     def _paced(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         for piece in pieces:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from sparklog.cli.logs.dump.dump_options import Report
+from sparklog.cli.logs.dump.stored_columns import file_schema_of, stored_columns
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.remote_segment.arrow_object import (
     Read,
@@ -81,8 +82,12 @@ def dump_arrow(report: Report, file: InspectedFile) -> None:
         return
     for name, value in asdict(opened.identity).items():
         report.output.fact(name, value, f"{name}: {value}")
-    for block, statistics in zip(opened.blocks, opened.statistics, strict=True):
+    schema = file_schema_of(_reader(file), opened) if opened.columns else None
+    for nth, (block, statistics) in enumerate(zip(opened.blocks, opened.statistics, strict=True)):
         report.output.row(RecordBatchRow(block, statistics))
+        if schema is not None:
+            for column in stored_columns(schema, statistics.row_count, opened.columns[nth]):
+                report.output.part("columns", column)
     sizes = {block.offset: block.end - block.offset for block in opened.blocks}
     for position, problem in check_arrow_object(_reader(file), opened):
         report.corrupt_at(position, sizes.get(position, 0), str(problem))

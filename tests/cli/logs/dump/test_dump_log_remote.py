@@ -1,14 +1,20 @@
 """The two objects of a remote segment: what is in them, and any damage."""
 
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from sparklog.cli.command import DONE, FAILED
+from sparklog.cli.logs.dump.stored_columns import stored_columns
 from sparklog.records.envelope import Compression
+from sparklog.records.remote_segment.column_statistics import OneColumn
+from sparklog.records.remote_segment.typed_message import ID_KEY
 from tests.records.remote_segment.segments import IDENTITY, PLAIN, Built, build, make
+from tests.records.remote_segment.typed_segments import QUAKES, build_typed, typed
 
 Dump = Callable[..., Any]
 
@@ -39,6 +45,51 @@ def test_the_rows_file_is_shown_by_record_batch(dump: Dump, built: Built, tmp_pa
     (file,) = dump(arrow, "--json").json["files"]
     assert [batch["first_offset"] for batch in file["record_batches"]] == [100, 200]
     assert (file["topic"], file["partition"], file["base_offset"]) == ("orders", 3, 100)
+
+
+def test_the_columns_of_a_typed_topic_are_shown_with_their_bounds(dump: Dump, tmp_path: Path) -> None:
+    batches = [typed(QUAKES, 100), typed(QUAKES.select(["id"]).slice(0, 1), 200)]
+    arrow, _ = write(tmp_path, build_typed(batches))
+    ran = dump(arrow)
+    assert (ran.status, ran.err, "schema_version: 1" in ran.lines) == (DONE, "", True)
+    shown = [line for line in ran.lines if line.startswith("+ ")]
+    assert shown[:5] == [
+        "+ column: id id: 1 nulls: 0 min: 1 max: 5",
+        "+ column: place id: 2 nulls: 1 min: Etna max: Oslo",
+        "+ column: mag id: 3 nulls: 1 min: 2.5 max: 6.25",
+        "+ column: at id: 4 nulls: 1 min: -1 max: 5000000",
+        "+ column: depth id: 5 nulls: 2 min: none max: none",
+    ]
+    assert shown[6] == "+ column: place id: 2 nulls: 1 min: none max: none"
+    (file,) = dump(arrow, "--json").json["files"]
+    columns = file["record_batches"][0]["columns"]
+    assert columns[2] == {"column": "mag", "id": 3, "nulls": 1, "min": 2.5, "max": 6.25}
+
+
+def test_bounds_are_shown_as_values_of_their_types() -> None:
+    types = [pa.decimal128(38, 2), pa.binary(), pa.string(), pa.float64(), pa.bool_(), pa.int8()]
+    bounds = [
+        (-(10**37)).to_bytes(16, "little", signed=True),
+        b"\xffab",
+        b"a\xc3",  # the first byte of a letter, rounded up
+        struct.pack("<d", float("-inf")),
+        (1).to_bytes(8, "little"),
+        (-7).to_bytes(8, "little", signed=True),
+    ]
+    ids = range(1, len(types) + 1)
+    schema = pa.schema(
+        [pa.field(f"c{nth}", kind, metadata={ID_KEY: str(nth)}) for nth, kind in zip(ids, types, strict=True)]
+    )
+    columns = {nth: OneColumn(0, bound, None) for nth, bound in zip(ids, bounds, strict=True)}
+    assert [row.least for row in stored_columns(schema, 3, columns)] == [
+        f"-{10**35}.00",
+        "0xff6162",
+        "0x61c3",
+        "-inf",
+        1,
+        -7,
+    ]
+    assert list(stored_columns(schema, 3, None)) == []
 
 
 def test_the_rest_is_shown_by_batch_and_checked_with_the_bodies_beside_it(
