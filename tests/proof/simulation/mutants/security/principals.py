@@ -78,6 +78,26 @@ def _rules_go_with_the_connection(switch: Switch) -> None:
     switch.method(RuleWatch, "__init__", init)
 
 
+def _rules_are_kept_over_a_cut(switch: Switch) -> None:
+    """A server that is connected again goes on with the rules that it has, and follows what is announced from
+    then on.
+    """
+    have_read: set[RuleWatch] = set()
+
+    def read_whole(original: Any) -> Any:
+        def mutated(self: RuleWatch) -> None:
+            if self not in have_read:
+                original(self)
+                have_read.add(self)
+                return
+            for kind in PatternType:
+                self._last[kind] = max(self._notifications(kind), default="")
+
+        return mutated
+
+    switch.method(RuleWatch, "_read_whole", read_whole)
+
+
 def _changed_prefixes_are_not_announced(switch: Switch) -> None:
     """The controller writes rules of a prefix without a notification."""
 
@@ -124,6 +144,14 @@ PRINCIPALS: Final = (
         "nobody may do anything at a broker that does not reach ZooKeeper for a moment",
         10,
         _rules_go_with_the_connection,
+        CUTS,
+    ),
+    Mutant(
+        "rules-are-kept-over-a-cut",
+        "KIP-11",
+        "a right that was taken away while a broker was cut off stays with its user",
+        10,
+        _rules_are_kept_over_a_cut,
         CUTS,
     ),
     Mutant(
