@@ -20,9 +20,18 @@ from sparklog.testing.cluster import SESSION_TIMEOUT_MS
 pytestmark = pytest.mark.integration
 
 
+SETTINGS = {"min.insync.replicas": "2"}
+
+
+@pytest.fixture
+def real_cluster(tmp_path):
+    with InProcessCluster(tmp_path, zookeeper="real", settings=SETTINGS) as cluster:
+        yield cluster
+
+
 @pytest.fixture
 def own_cluster(tmp_path):
-    with InProcessCluster(tmp_path, zookeeper="real", settings={"min.insync.replicas": "2"}) as cluster:
+    with InProcessCluster(tmp_path, settings=SETTINGS) as cluster:
         yield cluster
 
 
@@ -75,20 +84,20 @@ def stored(cluster: InProcessCluster, tp: TopicPartition) -> list[bytes]:
     "S4", "Leaders stop while an idempotent producer writes (KIP-98): every record is there once."
 )
 @pytest.mark.parametrize("end", ["kill", "shut_down"])
-def test_bouncing_leaders_one_after_the_other_loses_nothing_and_doubles_nothing(own_cluster, end) -> None:
-    own_cluster.create_topic("t")
+def test_bouncing_leaders_one_after_the_other_loses_nothing_and_doubles_nothing(real_cluster, end) -> None:
+    real_cluster.create_topic("t")
     tp = TopicPartition("t", 0)
-    writer = Writer(own_cluster, tp)
+    writer = Writer(real_cluster, tp)
     writer.start()
     for _ in range(5):
         writer.wait_for(20)
-        victim = own_cluster.partitions("t")[0].leader
-        getattr(own_cluster, end)(victim)
+        victim = real_cluster.partitions("t")[0].leader
+        getattr(real_cluster, end)(victim)
         writer.wait_for(20)
-        own_cluster.revive(victim)
-        own_cluster.wait_for_isr("t", 3)
+        real_cluster.revive(victim)
+        real_cluster.wait_for_isr("t", 3)
     acknowledged = writer.finish()
-    assert stored(own_cluster, tp) == acknowledged
+    assert stored(real_cluster, tp) == acknowledged
 
 
 def second_controller(cluster: InProcessCluster, after: ExitStack) -> ControllerServer:

@@ -58,40 +58,26 @@ def test_it_serves_when_start_returns_and_is_gone_when_stop_does(tmp_path: Path)
     assert pid is not None
     assert server.port > 0
     assert read(server, "/zookeeper") is not None
+    assert server.start().pid == pid, "a second start changes nothing"
     server.stop()
     assert server.pid is None
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-
-
-def test_starting_twice_and_stopping_twice_changes_nothing(tmp_path: Path) -> None:
-    with EmbeddedZooKeeper(tmp_path) as server:
-        pid = server.pid
-        assert server.start().pid == pid
     server.stop()
     server.kill()
 
 
-def test_its_data_and_port_stay_over_a_clean_restart(tmp_path: Path) -> None:
+def test_its_data_and_port_stay_over_a_sigkill_and_a_clean_restart(tmp_path: Path) -> None:
     with EmbeddedZooKeeper(tmp_path) as server:
         port = server.port
-        write(server, "/kept", b"clean")
-    with server:
-        assert server.port == port
-        node = read(server, "/kept")
-        assert node is not None
-        assert node.data == b"clean"
-
-
-def test_its_data_stays_after_sigkill(tmp_path: Path) -> None:
-    with EmbeddedZooKeeper(tmp_path) as server:
-        write(server, "/kept", b"killed")
+        write(server, "/killed", b"1")
         server.kill()
         assert not server.is_running
         server.start()
-        node = read(server, "/kept")
-        assert node is not None
-        assert node.data == b"killed"
+        write(server, "/clean", b"2")
+    with server:
+        found = [read(server, "/killed"), read(server, "/clean")]
+        assert ([node and node.data for node in found], server.port) == ([b"1", b"2"], port)
 
 
 def test_a_server_that_somebody_killed_is_noticed(tmp_path: Path) -> None:
@@ -123,15 +109,14 @@ def test_a_server_that_cannot_start_shows_the_end_of_its_log(tmp_path: Path) -> 
         EmbeddedZooKeeper(tmp_path).start()
 
 
-@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
-def test_a_directory_may_have_any_name_under_any_locale(tmp_path: Path, locale: str) -> None:
+def test_a_directory_may_have_any_name_under_any_locale(tmp_path: Path) -> None:
     directory = tmp_path / "rü 世界"
     program = (
         "import sys; from sparklog.zookeeper.embedded import EmbeddedZooKeeper; "
         "EmbeddedZooKeeper(sys.argv[1]).start().stop()"
     )
     command = [sys.executable, "-c", program, str(directory)]
-    subprocess.run(command, check=True, timeout=DEADLINE_S, env={**os.environ, "LC_ALL": locale})
+    subprocess.run(command, check=True, timeout=DEADLINE_S, env={**os.environ, "LC_ALL": "C"})
     assert (directory / "version-2").is_dir()
     assert [path.name for path in tmp_path.iterdir()] == [directory.name]
 

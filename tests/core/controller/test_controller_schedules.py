@@ -36,7 +36,7 @@ from sparklog.model.zookeeper import Create, SetData
 
 BROKERS = (1, 2, 3, 4)
 STEPS = 60
-SEEDS = range(100)
+SEEDS = range(40)
 
 
 def directory_of(partition):

@@ -25,7 +25,7 @@ from sparklog.model.zookeeper import Check, Create, SetData
 
 BROKERS = (1, 2, 3, 4, 5)
 STEPS = 45
-SEEDS = range(1, 41)
+SEEDS = range(1, 21)
 
 
 class Oracle:
