@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 ROOT: Final = Path(__file__).parents[1]
-WORDS_MAX: Final = {"README.md": 900, "docs/": 52_400, "tests/proof/docs/": 8_300}
+WORDS_MAX: Final = {"README.md": 900, "docs/": 52_500, "tests/proof/docs/": 8_300}
 """Budgets of pages, by the beginning of their paths."""
 FEATURES_WORDS_MAX: Final = {
     "docs/security.md": 2_500,

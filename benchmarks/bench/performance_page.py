@@ -100,14 +100,15 @@ def _delays(part: Mapping[str, Any]) -> str:
 
 
 def _other_aims(kept: Mapping[str, Any]) -> str:
-    """Rows with an aim in their remark, by part; parts that were not measured are named."""
-    lines = ["| part | work | aim | found | |", "|---|---|---:|---:|---|"]
-    for part in filter(kept.__contains__, WITH_AIMS):
-        for row in _rows(kept, part):
-            if aim := aim_of(row):
-                verdict = "reached" if is_reached(row) else "**missed**"
-                busy = " (busy)" if row.busy else ""
-                lines.append(f"| {part} | {row.work} | {aim} | {figure(judged(row))} | {verdict}{busy} |")
+    """Rows that miss the aim in their remark, by part; parts that were not measured are named."""
+    parts = list(filter(kept.__contains__, WITH_AIMS))
+    aimed = [(part, row) for part in parts for row in _rows(kept, part) if aim_of(row)]
+    missed = [(part, row) for part, row in aimed if not is_reached(row)]
+    lines = [f"{len(aimed) - len(missed)} of {len(aimed)} are reached. Missed:", ""]
+    lines += ["| part | work | aim | found |", "|---|---|---:|---:|"]
+    for part, row in missed:
+        busy = " (busy)" if row.busy else ""
+        lines.append(f"| {part} | {row.work} | {aim_of(row)} | {figure(judged(row))}{busy} |")
     missing = [part for part in WITH_AIMS if part not in kept]
     notes = [NOT_YET.format(part=" ".join(missing))] if missing else []
     return "\n".join(notes if len(missing) == len(WITH_AIMS) else [*lines, *([""] if notes else []), *notes])
