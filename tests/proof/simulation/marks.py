@@ -101,6 +101,7 @@ ALL_MARKS: Final = (
     "a producer gave up what had had no answer for long",
     "a producer named an id and got a fresh one",
     "a raw segment was copied",
+    "a segment of columns was copied",
     "a reader began in the middle of a log",
     "a record with acks=0 was lost",
     "a record with acks=1 was lost with its leader",

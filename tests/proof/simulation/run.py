@@ -266,7 +266,7 @@ class _Run:
             self._run_until(schedule.now_ms + 10)
         self._create(MAIN_TOPIC, "topic", self.plan.partitions, self.plan.topic_configs)
         if self._typed is not None:
-            self._create(TYPED_TOPIC, "typed topic", 1, schema_settings(DDL))
+            self._create(TYPED_TOPIC, "typed topic", 1, {**self.plan.typed_configs, **schema_settings(DDL)})
         for topic in TEAM_TOPICS if self._teams else ():
             self._create(topic, topic, 1, {})
 

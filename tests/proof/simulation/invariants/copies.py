@@ -1,16 +1,20 @@
 """What a copy in a remote store has: the committed batches, byte for byte, and what goes with them."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
+import pyarrow as pa
 from pyarrow import ipc
 
 from simulation.invariants.invariant import Violation
 from simulation.truth import Entry, PartitionTruth, entry_of
+from sparklog.broker.remote_log.copying.survey import CHANGES_MAX
 from sparklog.core.remote_log.remote_segment import RemotePartition, RemoteSegment, Suffix
 from sparklog.core.remote_log.state_object import SegmentState, parse_state
 from sparklog.model.errors import SparklogError
+from sparklog.records.arrow.header import schema_version_of
 from sparklog.records.envelope import BatchHeader, parse_header
 from sparklog.records.remote_segment.rest_object import open_rest_object, rebuild
 
@@ -24,6 +28,7 @@ class Copy:
     ``HeadsNameWholeObjects``: they are there, whole, and hold what is committed.
     ``FilesHaveTheRowsThatCount``: the file for people has these records, and none that were aborted; a raw
     copy has none.
+    ``FilesHaveOneVersion``: all of them are rows of one version of a typed topic's columns.
     ``EpochsAreAsTheLogSays``: the state knows the leader epochs of all records from ``start_offset`` on.
     """
 
@@ -38,13 +43,14 @@ class Copy:
         """Raises ``Violation``."""
         segment = self.segment
         try:
-            headers, rows = self._headers(), self._rows()
+            batches, rows = self._batches(), self._rows()
             state = parse_state(segment, self.objects[self.remote.object_name(segment, "state")])
         except (SparklogError, LookupError) as error:
             what = f"a head leads to {segment}, which is not whole: {error!r}"
             raise self._broken("HeadsNameWholeObjects", what) from error
+        headers = [parse_header(batch) for batch in batches]
         self._judge_batches("HeadsNameWholeObjects", [entry_of(header) for header in headers])
-        self._judge_rows(rows, headers)
+        self._judge_rows(rows, [one for one in zip(headers, batches, strict=True) if self._counts(one[0])])
         self._judge_epochs(state)
 
     def judge_batches(self, rule: str) -> None:
@@ -66,11 +72,25 @@ class Copy:
                 f"differs is {wrong}",
             )
 
-    def _judge_rows(self, rows: list[int], headers: list[BatchHeader]) -> None:
+    @property
+    def is_of_columns(self) -> bool:
+        """Whether its file has the columns of a typed topic."""
+        return bool(self.segment.arrow_bytes) and "_offset" in self._table().schema.names
+
+    def _counts(self, header: BatchHeader) -> bool:
+        return not (header.is_control or _was_aborted(self.truth, header))
+
+    def _judge_rows(self, rows: list[int], batches: Sequence[tuple[BatchHeader, bytes]]) -> None:
+        versions = [schema_version_of(batch, header) for header, batch in batches]
+        changes = sum(before != after for before, after in pairwise(versions))
+        is_raw = self.truth.is_raw or changes > CHANGES_MAX
+        if changes and not is_raw:
+            what = f"the file of {self._name} has rows of the versions {versions}"
+            raise self._broken("FilesHaveOneVersion", what)
         count = [
             offset
-            for header in headers
-            if not (self.truth.is_raw or header.is_control or _was_aborted(self.truth, header))
+            for header, _ in batches
+            if not is_raw
             for offset in range(header.base_offset, header.next_offset)
         ]
         if rows != count:
@@ -97,19 +117,25 @@ class Copy:
         return f"a copy of {self.segment.base_offset} to {self.segment.end_offset}"
 
     def _headers(self) -> list[BatchHeader]:
+        return [parse_header(batch) for batch in self._batches()]
+
+    def _batches(self) -> list[bytes]:
         rest = self._reads("rest", self.segment.rest_bytes)
         arrow = self._reads("arrow", self.segment.arrow_bytes) if self.segment.arrow_bytes else _nothing
         _, entries = open_rest_object(rest, self.segment.rest_bytes)
         end = self.segment.end_offset  # of a segment that was cut, what is behind it is in no log
-        return [parse_header(rebuild(one, rest, arrow)) for one in entries if one.base_offset < end]
+        return [rebuild(one, rest, arrow) for one in entries if one.base_offset < end]
 
     def _rows(self) -> list[int]:
         """The offsets of the rows in the file for people."""
         if not self.segment.arrow_bytes:
             return []
-        with ipc.open_file(self.objects[self.remote.object_name(self.segment, "arrow")]) as file:
-            offsets: list[int] = file.read_all().column("offset").to_pylist()
+        offsets: list[int] = self._table().column("_offset" if self.is_of_columns else "offset").to_pylist()
         return offsets
+
+    def _table(self) -> pa.Table:
+        with ipc.open_file(self.objects[self.remote.object_name(self.segment, "arrow")]) as file:
+            return file.read_all()
 
     def _reads(self, suffix: Suffix, size: int) -> Read:
         name = self.remote.object_name(self.segment, suffix)

@@ -97,7 +97,10 @@ class TierRules(Invariant):
             found.names.update(remote.object_names(segment))
             if before is None or segment.segment_id not in before.segments:
                 self._judge_addition(truth, segment)
-                Copy(truth, remote, segment, self.objects, head.start_offset).judge()
+                copy = Copy(truth, remote, segment, self.objects, head.start_offset)
+                copy.judge()
+                if copy.is_of_columns:
+                    self.reach("a segment of columns was copied")
                 found.entries[segment.segment_id] = Copy(truth, remote, segment, self.objects, 0).entries()
             else:
                 entries = before.entries[segment.segment_id]

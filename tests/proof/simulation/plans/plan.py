@@ -35,6 +35,7 @@ from simulation.plans.tier import (
     give_up_store,
     settings_for_tier,
     tiered_side_topic,
+    tiered_typed_topic,
     with_tier,
 )
 from simulation.plans.transactions import (
@@ -114,6 +115,8 @@ class Plan:
     topic_configs: dict[str, str] = field(default_factory=dict)
     side_configs: dict[str, str] = field(default_factory=dict)
     """Of the topic that comes and goes."""
+    typed_configs: dict[str, str] = field(default_factory=dict)
+    """Of the topic with columns."""
     mix: ClientMix = NO_MIX
     groups: tuple[GroupPlan, ...] = ()
     transactions: tuple[TransactionPlan, ...] = ()
@@ -306,6 +309,7 @@ def draw_plan(
         directories=directories,
         topic_configs=topic_configs,
         side_configs={} if tier is None else tiered_side_topic(seed),
+        typed_configs={} if tier is None else tiered_typed_topic(seed),
         mix=mix,
         groups=groups,
         transactions=transactions,

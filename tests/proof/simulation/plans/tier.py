@@ -90,6 +90,11 @@ def tiered_side_topic(seed: int) -> dict[str, str]:
     return with_tier(seed, {}) if dice(seed, "tier of the side").random() < 0.5 else {}
 
 
+def tiered_typed_topic(seed: int) -> dict[str, str]:
+    """The settings of the topic with columns: in half of the seeds it has the store, too."""
+    return with_tier(seed, {}) if dice(seed, "tier of the columns").random() < 0.5 else {}
+
+
 def add_store_troubles(seed: int, faults: list[Fault], *, begin_ms: int, end_ms: int) -> list[Fault]:
     """The faults of a seed with a store by time, mostly with some of the store's among them.
 

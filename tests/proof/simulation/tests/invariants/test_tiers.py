@@ -144,6 +144,17 @@ def test_a_raw_copy_has_no_file_and_any_other_has_all_rows(tier):
         tier.copy(2, 4)
 
 
+def test_a_file_with_rows_of_two_versions_is_found_and_one_with_too_many_changes_is_raw(tier, monkeypatch):
+    monkeypatch.setattr(copies, "schema_version_of", lambda batch, header: 1 + header.base_offset // 2)
+    tier.copy(0, 2)
+    with broken("FilesHaveOneVersion", r"a copy of 2 to 5 has rows of the versions \[2, 2, 3\]"):
+        tier.copy(2, 5)
+    monkeypatch.setattr(copies, "CHANGES_MAX", 0)
+    with broken("FilesHaveTheRowsThatCount", r"has the rows \[2, 3, 4\]; .* are \[\]"):
+        tier.copy(2, 5)
+    tier.copy(2, 5, is_raw=True)
+
+
 def test_a_copy_of_a_leader_that_was_replaced_is_found(tier):
     with broken("HeadsAreOfTheLeader", "a copy of epoch 2 came into a head in epoch 3"):
         tier.copy(0, 2, epoch=2)
