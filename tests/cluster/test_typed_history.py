@@ -19,6 +19,7 @@ from sparklog.model.schema.predicates.parser import parse_condition
 from sparklog.records.arrow.topic_columns import TopicColumns
 from sparklog.records.arrow.typed_payload import typed_batch
 from sparklog.records.typed_decoding import TypedReading
+from sparklog.storage.log import Log
 from sparklog.testing import InProcessCluster
 from tests.appended_transactions import AppendedTransactions
 from tests.waiting import until
@@ -67,13 +68,14 @@ def columns_of(cluster: InProcessCluster) -> TopicColumns:
     return TopicColumns(describe_schemas(cluster.client, ["t"])["t"])
 
 
-def wait_until_moved(cluster: InProcessCluster, offset: int) -> None:
-    def logs() -> list[Any]:
-        found = [broker.body.replicas.get(PLACE) for broker in cluster.brokers.values()]
-        return [replica.log for replica in found if replica is not None]
+def logs(cluster: InProcessCluster) -> list[Log]:
+    found = [broker.body.replicas.get(PLACE) for broker in cluster.brokers.values()]
+    return [replica.log for replica in found if replica is not None]
 
-    until(lambda: all(log.local_start_offset >= offset for log in logs()))
-    assert all(log.log_start_offset == 0 for log in logs())
+
+def wait_until_moved(cluster: InProcessCluster, offset: int) -> None:
+    until(lambda: all(log.local_start_offset >= offset for log in logs(cluster)))
+    assert all(log.log_start_offset == 0 for log in logs(cluster))
 
 
 def read(cluster: InProcessCluster, how: TypedReading, end: int) -> list[dict[str, Any]]:
@@ -138,6 +140,7 @@ def test_rows_of_aborted_transactions_are_in_no_file_and_no_answer(
 ) -> None:
     transactions = AppendedTransactions(cluster, "t", DDL)
     ClusterChanges(cluster.client).alter_topic_configs("t", TIERED)
+    until(lambda: all(log.config.remote_storage for log in logs(cluster)))
     columns, committed = columns_of(cluster), []
     for number in range(12):
         ids = [number] * COUNT
