@@ -115,7 +115,7 @@ class Cluster:
                 *([TYPED_TOPIC] if plan.typed is not None else []),
                 *(TEAM_TOPICS if plan.principals is not None else []),
                 *([GROUP_OFFSETS_TOPIC] if plan.groups or has_pipelines(plan.transactions) else []),
-                *([TRANSACTION_STATE_TOPIC] if plan.transactions or plan.writes else []),
+                *([TRANSACTION_STATE_TOPIC] if plan.has_transaction_states else []),
             ),
             identities,
             leadership,
@@ -154,7 +154,7 @@ class Cluster:
         """Called with a broker's host, and how often it was launched there, before it starts."""
         self._commits = CommitsWhatTheIsrHas()
         self._coordinators: CoordinatorsAreAReplay | None = None
-        if plan.groups or plan.transactions or plan.writes:
+        if plan.groups or plan.has_transaction_states:
             self._coordinators = CoordinatorsAreAReplay(self.witness.marks)
         rot = ("rot what derives", "rot a log")
         self.witness.remembers.checkpoints_rot = any(fault.kind in rot for fault in plan.faults)
@@ -176,8 +176,10 @@ class Cluster:
             access.history.look_at_write(operations)
 
         ensemble.on_change, ensemble.on_write = look_at_zookeeper, look_at_write
-        self.world.network.on_answer = access.rights.on_answer
-        witness.add_rule_of_replicas(access.rights)
+        self.world.network.on_answer = access.on_answer
+        access.names.has_lost = lambda: witness.transactions.has_lost_states
+        witness.add_rule(access.rights)
+        witness.add_rule(access.names)
         access.serving = lambda: [one.process for one in self._served().values()]
 
     def _reach(self, mark: str) -> None:

@@ -299,7 +299,7 @@ class _Run:
         self.consumers += [auditor for teams in self._teams for auditor in teams.auditors]
         if self._typed is not None:
             self._typed.start()
-            self.cluster.witness.add_rule_of_replicas(self._typed.rules)
+            self.cluster.witness.add_rule(self._typed.rules)
             self.producers += self._typed.producers
             self.consumers += self._typed.readers
         if self._operators is not None:

@@ -54,11 +54,7 @@ from sparklog.core.controller.state.znodes import (
 from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
-from sparklog.model.internal_topics import (
-    GROUP_OFFSETS_TOPIC,
-    INTERNAL_TOPICS,
-    TRANSACTION_STATE_TOPIC,
-)
+from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, INTERNAL_TOPICS, TRANSACTION_STATE_TOPIC
 from sparklog.model.settings.config import BrokerConfig, TopicConfig
 from sparklog.model.zookeeper import Operation
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
@@ -159,9 +155,10 @@ class Witness:
         self._of_states = [one for one in self.invariants if type(one).on_state is not Invariant.on_state]
         self._of_leaders = [one for one in self.invariants if type(one).on_leader is not Invariant.on_leader]
 
-    def add_rule_of_replicas(self, rule: Invariant) -> None:
-        """A rule of one kind of topic, which is told of all replicas."""
+    def add_rule(self, rule: Invariant) -> None:
+        """A rule of one kind of topic, which is told of all replicas and commits."""
         self._of_replicas.append(rule)
+        self._of_commits.append(rule)
 
     def _is_there(self, where: Where) -> bool:
         """Whether the partition is no other than then, and not deleted."""

@@ -209,6 +209,8 @@ class Hunt:
     """Share of the seeds that have a typed topic."""
     principals: float = 0.0
     """Share of the seeds that have principals and access rules."""
+    names: float = 0.0
+    """Share of these in which teams use names of atomic writes."""
 
 
 NO_HUNT: Final = Hunt()

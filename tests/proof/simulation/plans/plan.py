@@ -22,6 +22,7 @@ from simulation.plans.operations import (
     draw_times,
 )
 from simulation.plans.principals import (
+    WITH_NAMES,
     WITH_PRINCIPALS,
     PrincipalPlan,
     draw_principals,
@@ -134,6 +135,12 @@ class Plan:
         """Whether replication promises to survive the loss of one replica's log: two must have everything."""
         changes = any(one.kind in MINIMUM_KINDS for one in self.operations)
         return int(self.settings["min.insync.replicas"]) >= 2 and not changes
+
+    @property
+    def has_transaction_states(self) -> bool:
+        """Whether anybody asks a coordinator of transactions or of atomic writes."""
+        names_writes = self.principals is not None and self.principals.name_users > 0
+        return bool(self.transactions or self.writes) or names_writes
 
     @property
     def is_compacted(self) -> bool:
@@ -291,10 +298,12 @@ def draw_plan(
             has_store=tier is not None,
         )
         operations = give_up_store(dice(seed, "store given up"), operations, faults)
-    share = WITH_PRINCIPALS if hunt is None else hunt.principals
-    principals = draw_principals(seed, faults, session_timeout_ms, share=share)
+    share, names = (WITH_PRINCIPALS, WITH_NAMES) if hunt is None else (hunt.principals, hunt.names)
+    principals = draw_principals(seed, faults, session_timeout_ms, share=share, names=names)
     if principals is not None:
         settings.update(settings_for_principals(principals))
+        if principals.name_users:
+            settings.update(settings_for_transactions(seed, session_timeout_ms))
     return Plan(
         seed=seed,
         settings=settings,

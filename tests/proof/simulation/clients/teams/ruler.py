@@ -3,12 +3,12 @@
 Now and then somebody of a team asks for a rule, in the team's name: nobody may grant that.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from simulation.clients.client import CALL_TIMEOUT_MS, Workplace
 from simulation.invariants.access.rule_history import RuleHistory
-from simulation.invariants.access.team_rules import FORBIDDEN, RULES, Given
+from simulation.invariants.access.team_rules import FORBIDDEN, Given
 from simulation.invariants.invariant import Violation
 from simulation.plans.principals import TEAMS
 from simulation.schedule import US_PER_MS, Process, dice
@@ -31,14 +31,25 @@ REFUSED: Final = ErrorCode.cluster_authorization_failed
 
 
 class Ruler:
-    """``name`` is its address, by which nobody takes it for a team's client."""
+    """``name`` is its address, by which nobody takes it for a team's client. ``rules`` are those that it
+    creates and deletes.
+    """
 
-    def __init__(self, place: Workplace, number: int, history: RuleHistory, *, every_ms: float) -> None:
+    def __init__(
+        self,
+        place: Workplace,
+        number: int,
+        history: RuleHistory,
+        rules: Sequence[Given],
+        *,
+        every_ms: float,
+    ) -> None:
         self.name = f"ruler-{number}"
         self.process = Process(place.schedule, self.name)
         self.is_stopping = False
         self._place = place
         self._history = history
+        self._rules = rules
         self._every_ms = every_ms
         self._draw = dice(place.seed, self.name)
 
@@ -54,7 +65,7 @@ class Ruler:
             number = self._draw.randrange(len(TEAMS))
             self._intrude(f"{TEAMS[number]}-{self.name}", FORBIDDEN[number], lane=1 + number)
             return
-        some = self._draw.sample(RULES, self._draw.choice((1, 1, 2)))
+        some = self._draw.sample(self._rules, self._draw.choice((1, 1, 2)))
         permission = some[0].rule.permission
         some = [one for one in some if one.rule.permission is permission]
         if self._draw.random() < CREATIONS[permission]:

@@ -1,12 +1,16 @@
 """Everybody of both teams, the rulers, and the auditors, who read all that is written."""
 
+from collections import Counter
+
 from simulation.clients.client import Workplace
 from simulation.clients.consumers import Consumer
+from simulation.clients.teams.name_user import NameUser
 from simulation.clients.teams.ruler import Ruler
 from simulation.clients.teams.team_reader import TeamReader
 from simulation.clients.teams.team_writer import TeamWriter
 from simulation.invariants.access.access_rules import AccessRules
 from simulation.invariants.access.rights import DENIED
+from simulation.invariants.access.team_rules import changing_rules
 from simulation.invariants.invariant import Violation
 from simulation.plans.principals import TEAMS, PrincipalPlan, team_topic
 from simulation.schedule import dice
@@ -20,7 +24,7 @@ class TeamCrowd:
         self._rules = rules
         self._place = place
         self._rulers = [
-            Ruler(place, number, rules.history, every_ms=plan.change_every_ms)
+            Ruler(place, number, rules.history, changing_rules(plan), every_ms=plan.change_every_ms)
             for number in range(plan.rulers)
         ]
         self._writers: list[TeamWriter] = []
@@ -28,6 +32,12 @@ class TeamCrowd:
         self.auditors: list[Consumer] = []
         for team, other in (TEAMS, reversed(TEAMS)):
             self._add(team, TopicPartition(team_topic(team), 0), TopicPartition(team_topic(other), 0))
+        versions: Counter[str] = Counter()
+        self._name_users = [
+            NameUser(place, f"{team}-names-{number}", versions, every_ms=plan.use_every_ms)
+            for team in TEAMS
+            for number in range(plan.name_users)
+        ]
         self._asked: dict[str, int] = {}
         """How often rules had changed when each writer sent its last batch."""
 
@@ -49,6 +59,8 @@ class TeamCrowd:
             ruler.start()
         for client in (*self._writers, *self._readers, *self.auditors):
             client.start()
+        for user in self._name_users:
+            user.start()
 
     def calm(self) -> None:
         """Nobody changes a rule any more; what was asked for may still come about."""
@@ -59,6 +71,11 @@ class TeamCrowd:
         """What is left to do: all know the rules of now, and each writer has heard whether it may write."""
         for writer in self._writers:
             writer.is_stopping = True
+        for user in self._name_users:
+            user.is_hushed = True
+        busy = next((user for user in self._name_users if not user.has_ended), None)
+        if busy is not None:
+            return f"{busy.name} still uses names"
         trouble = self._rules.unrest()
         if trouble is not None:
             return trouble

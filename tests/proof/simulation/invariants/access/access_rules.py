@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 
+from simulation.invariants.access.names import NameRules
 from simulation.invariants.access.rights import Rights
 from simulation.invariants.access.rule_history import RuleHistory
 from simulation.invariants.access.rule_stores import RuleStores
@@ -13,7 +14,9 @@ from sparklog.core.security.acl import AclOperation
 from sparklog.core.security.rule_nodes import encode_rules, rules_path, type_path
 from sparklog.core.security.rules import Pattern, Rule
 from sparklog.model.ids import TopicId
+from sparklog.model.parts import Part
 from sparklog.model.zookeeper import Create
+from sparklog.network.exchange import Exchange
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 
 
@@ -32,6 +35,7 @@ class AccessRules:
         self.history = RuleHistory(tree, now_us)
         self.stores = RuleStores(self.history, without_rules=plan.allows_without_rules, reach=reach)
         self.rights = Rights(self.stores, topic_name, reach)
+        self.names = NameRules(self.stores, now_us, reach)
         self._without_rules = plan.allows_without_rules
         self._write_first(plan, tree)
 
@@ -53,9 +57,15 @@ class AccessRules:
         rules = self.history.now
         return allows(rules, principal, host, operation, topic, without_rules=self._without_rules)
 
+    def on_answer(self, process: Process, exchange: Exchange, parts: list[Part]) -> None:
+        """A broker is about to answer."""
+        self.rights.on_answer(process, exchange, parts)
+        self.names.on_answer(process, exchange, parts)
+
     def be_silent(self) -> None:
         """Accuse nobody."""
         self.history.is_silent = self.stores.is_silent = self.rights.is_silent = True
+        self.names.is_silent = True
 
     def unrest(self) -> str | None:
         troubles = (self.stores.unrest(process) for process in self.serving())

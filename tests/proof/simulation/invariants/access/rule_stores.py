@@ -14,7 +14,7 @@ from simulation.invariants.access.verdicts import RuleSet, allows
 from simulation.invariants.invariant import Violation
 from simulation.schedule import Process
 from sparklog.broker.partition.partition import Partition
-from sparklog.core.security.acl import AclOperation
+from sparklog.core.security.acl import AclOperation, ResourceType
 from sparklog.core.security.authorizer import Authorizer
 from sparklog.core.security.rules import Pattern, Rules
 
@@ -136,18 +136,28 @@ class RuleStores:
         principal: str,
         host: str,
         operation: AclOperation,
-        topic: str,
+        name: str,
         *,
         since_us: int,
+        resource: ResourceType = ResourceType.topic,
     ) -> set[bool]:
         """What the process said to that since then, in a word each."""
         past = self._stores[process].past
         ends = [*(at_us for at_us, _ in past[1:]), self._history.now_us()]
         return {
-            self._says(rules, principal, host, operation, topic)
+            self._says(rules, principal, host, operation, name, resource)
             for (_, rules), end_us in zip(past, ends, strict=True)
             if end_us >= since_us
         }
 
-    def _says(self, rules: RuleSet, principal: str, host: str, operation: AclOperation, topic: str) -> bool:
-        return allows(rules, principal, host, operation, topic, without_rules=self._without_rules)
+    def _says(
+        self,
+        rules: RuleSet,
+        principal: str,
+        host: str,
+        operation: AclOperation,
+        name: str,
+        resource: ResourceType = ResourceType.topic,
+    ) -> bool:
+        without_rules = self._without_rules
+        return allows(rules, principal, host, operation, name, without_rules=without_rules, resource=resource)

@@ -4,7 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from simulation.plans.principals import BROKER, OFFICE, TEAMS, PrincipalPlan, team_topic
+from simulation.plans.principals import (
+    BROKER,
+    CHOSEN_NAME,
+    OFFICE,
+    OWN_NAMES,
+    TEAMS,
+    PrincipalPlan,
+    team_topic,
+)
 from sparklog.core.security.acl import AclOperation, ResourceType
 from sparklog.core.security.rules import (
     ANYBODY,
@@ -39,6 +47,10 @@ def _begins(name: str) -> Pattern:
     return _names(name, PatternType.prefixed)
 
 
+def _ids(name: str, kind: PatternType = PatternType.literal) -> Pattern:
+    return Pattern(ResourceType.transactional_id, name, kind)
+
+
 def _of(team: str, other: str) -> Iterator[Given]:
     """About a team. A literal pattern that is a prefix of the topic's name covers nothing."""
     me, mine, others = f"User:{team}", team_topic(team), team_topic(other)
@@ -61,8 +73,25 @@ RULES: Final = (
 )
 """Those that come and go."""
 
+
+def _about_names_of_writes(team: str) -> Iterator[Given]:
+    me = f"User:{team}"
+    for name in (OWN_NAMES[0], CHOSEN_NAME):
+        yield Given(_ids(name), Rule(me, _WRITE))
+        yield Given(_ids(name), Rule(me, _WRITE, Permission.deny))
+    yield Given(_ids("query-", PatternType.prefixed), Rule(me, _ALL))
+
+
+NAME_RULES: Final = tuple(given for team in TEAMS for given in _about_names_of_writes(team))
+"""Those that come and go beside them, where teams use each other's names of atomic writes."""
+
 FORBIDDEN: Final = tuple(Given(_names(EVERY_NAME), Rule(f"User:{team}", _ALL)) for team in TEAMS)
 """What each team asks for itself."""
+
+
+def changing_rules(plan: PrincipalPlan) -> tuple[Given, ...]:
+    """What rulers create and delete."""
+    return (*RULES, *NAME_RULES) if plan.name_users else RULES
 
 
 def rules_at_first(plan: PrincipalPlan) -> list[Given]:

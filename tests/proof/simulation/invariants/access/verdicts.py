@@ -17,12 +17,15 @@ def allows(
     principal: str,
     host: str,
     operation: AclOperation,
-    topic: str,
+    name: str,
     *,
     without_rules: bool,
+    resource: ResourceType = ResourceType.topic,
 ) -> bool:
-    """Whether ``principal`` may do that to the topic. ``without_rules``: the answer if there are none."""
-    about = [of_pattern for pattern, of_pattern in rules.items() if _covers(pattern, topic)]
+    """Whether ``principal`` may do that to what has this name. ``without_rules``: the answer if no rule is
+    about it.
+    """
+    about = [of_pattern for pattern, of_pattern in rules.items() if _covers(pattern, resource, name)]
     if not about:
         return without_rules
     mine = [one for of_pattern in about for one in of_pattern if _is_for(one, principal, host)]
@@ -37,12 +40,12 @@ def allows(
     return is_allowed and not is_denied
 
 
-def _covers(pattern: Pattern, topic: str) -> bool:
-    if pattern.resource is not ResourceType.topic:
+def _covers(pattern: Pattern, resource: ResourceType, name: str) -> bool:
+    if pattern.resource is not resource:
         return False
     if pattern.kind is PatternType.prefixed:
-        return topic.startswith(pattern.name)
-    return pattern.name in (topic, "*")
+        return name.startswith(pattern.name)
+    return pattern.name in (name, "*")
 
 
 def _is_for(rule: Rule, principal: str, host: str) -> bool:

@@ -1,15 +1,21 @@
-"""Bugs of access rules that seeds with principals meet: rules that are old, and rights that are not asked."""
+"""Bugs of access rules that seeds with principals meet: rules that are old, rights that are not asked, names
+that are everybody's.
+"""
 
 from typing import Any, Final
 
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
 from sparklog.broker.handlers import fetch
+from sparklog.broker.handlers.writes import end_write
 from sparklog.core.controller.acls import acl_changes
 from sparklog.core.security.authorizer import Authorizer
 from sparklog.core.security.rule_book import RuleBook
 from sparklog.core.security.rule_nodes import CHANGES
 from sparklog.core.security.rules import PatternType
+from sparklog.core.write_coordinator import agreements
+from sparklog.core.write_coordinator.records import AgreementKey
+from sparklog.core.write_coordinator.requests import Claim
 from sparklog.model.zookeeper import SessionEvent
 from sparklog.wire.access import judging, partly
 from sparklog.wire.access.question import Admitted, Denied
@@ -17,6 +23,7 @@ from sparklog.zookeeper.rule_watch import RuleWatch
 
 HASTE: Final = Hunt(kinds=("kill controller", "expire session", "delay answers"), principals=1.0)
 CUTS: Final = Hunt(kinds=("cut zookeeper",), principals=1.0)
+NAMES: Final = Hunt(kinds=("kill broker", "expire session", "delay answers"), principals=1.0, names=1.0)
 
 
 def _denied_writes_are_appended(switch: Switch) -> None:
@@ -112,6 +119,16 @@ def _changed_prefixes_are_not_announced(switch: Switch) -> None:
     switch.method(acl_changes._Changes, "operations", operations)
 
 
+def _agreements_have_no_principal(switch: Switch) -> None:
+    """The first value of a name counts for all, whoever put it."""
+    switch.instead(agreements, "AgreementKey", lambda name, principal: AgreementKey(name))
+
+
+def _anybody_ends_a_write(switch: Switch) -> None:
+    """Whose a name is, is asked of those who open a write alone."""
+    switch.instead(end_write, "claim_of", lambda call, app: Claim())
+
+
 PRINCIPALS: Final = (
     Mutant(
         "denied-writes-are-appended",
@@ -161,5 +178,21 @@ PRINCIPALS: Final = (
         10,
         _changed_prefixes_are_not_announced,
         HASTE,
+    ),
+    Mutant(
+        "agreements-have-no-principal",
+        "possible hole",
+        "a team decides what another's batch read sees",
+        5,
+        _agreements_have_no_principal,
+        NAMES,
+    ),
+    Mutant(
+        "anybody-ends-a-write",
+        "possible hole",
+        "a team aborts what another writes, if it knows the name",
+        10,
+        _anybody_ends_a_write,
+        NAMES,
     ),
 )
