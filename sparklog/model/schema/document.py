@@ -12,18 +12,24 @@ never used again: ``next_id`` only rises.
 A name or type that changed is a list of the versions that began with a value, and that value. What is absent:
 ``since``, the version that added the field (1); ``dropped``, the first version without it (none);
 ``nullable_since`` (1; null for NOT NULL to this day); ``comment`` (empty).
+
+A broker reads the same document for each partition of a topic, at its start a hundred times or more. Each is
+decoded once for as long as somebody uses it.
 """
 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 from sparklog.model.errors import SchemaError
 from sparklog.model.schema.data_types import Array, Columns, DataType, Field, Map, Scalar, Struct
 from sparklog.model.schema.spark_json import scalar_of
 
 FORMAT: Final = 1
+DIGEST_BYTES: Final = 16
 
 T = TypeVar("T")
 
@@ -82,7 +88,7 @@ class FieldHistory:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class SchemaDocument:
     """``version`` is the newest; ``key`` and ``timestamp`` are ids of columns, which ``name_of`` names."""
 
@@ -119,7 +125,15 @@ class SchemaDocument:
 
     @classmethod
     def decode(cls, data: bytes) -> "SchemaDocument":
-        """Raises SchemaError for what is no document, or one of a later format."""
+        """Equal bytes are one object. SchemaError for what is no document, or is of a later format."""
+        digest = blake2b(data, digest_size=DIGEST_BYTES).digest()
+        used = _in_use.get(digest)
+        if used is None:
+            used = _in_use[digest] = cls._decoded(data)
+        return used
+
+    @classmethod
+    def _decoded(cls, data: bytes) -> "SchemaDocument":
         try:
             document = json.loads(data)
             found = document["format"]
@@ -135,6 +149,10 @@ class SchemaDocument:
             )
         except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
             raise SchemaError(f"the schema is damaged: {error!r}; it begins with {data[:60]!r}") from None
+
+
+_in_use: Final["WeakValueDictionary[bytes, SchemaDocument]"] = WeakValueDictionary()
+"""By the digest of its bytes."""
 
 
 def type_history(

@@ -1,6 +1,7 @@
 """A new topic's schema has ids, and is refused with a reason; its document keeps all versions."""
 
 import json
+import weakref
 
 import pytest
 from hypothesis import given
@@ -33,6 +34,15 @@ def test_the_first_version_has_the_columns_and_an_id_for_each_field(columns: Col
 def test_a_document_is_read_as_it_was_written(columns: Columns) -> None:
     document = new_schema(columns)
     assert SchemaDocument.decode(document.encode()) == document
+
+
+def test_equal_bytes_are_decoded_once_for_as_long_as_somebody_uses_them() -> None:
+    data = new_schema(parse_schema("a int")).encode()
+    used = SchemaDocument.decode(data)
+    assert SchemaDocument.decode(bytes(bytearray(data))) is used
+    kept = weakref.ref(used)
+    del used
+    assert kept() is None
 
 
 def test_not_null_inside_of_columns_is_dropped_and_named() -> None:
