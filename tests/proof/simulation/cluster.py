@@ -10,6 +10,7 @@ from simulation.clients.administrator import Administrator
 from simulation.invariants.access.access_rules import AccessRules
 from simulation.invariants.coordinators import CoordinatorsAreAReplay
 from simulation.invariants.leadership import LeadershipIsAnnounced
+from simulation.invariants.operations.throttle_rules import ThrottleRules
 from simulation.invariants.tiers import TierRules
 from simulation.invariants.waits import LOOK_MS, CommitsWhatTheIsrHas
 from simulation.machines.broker import (
@@ -123,6 +124,8 @@ class Cluster:
             drift_max=_drift_max(plan),
             tiers=tiers,
         )
+        seen = self.witness
+        self.throttles = ThrottleRules(seen.tree, seen.truths, seen.operations, seen.marks)
         if store is not None and tiers is not None:
             store.tell = self.story.tell
             store.on_put, store.on_delete = tiers.on_put, tiers.on_delete
@@ -265,6 +268,7 @@ class Cluster:
         else:
             self.controllers[host] = SimulatedController(self.world, host, seat.launches)
             self._by_controller = {one.process: one for one in self.controllers.values()}
+            self.controllers[host].on_push = self.throttles.look_at_push
             self.controllers[host].launch()
 
     def _is_wished(self, host: str) -> bool:

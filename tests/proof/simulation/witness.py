@@ -19,7 +19,7 @@ from simulation.invariants.histories import kept_by_history, revived_by_history
 from simulation.invariants.invariant import Invariant, Violation
 from simulation.invariants.leadership import LeadershipIsAnnounced
 from simulation.invariants.minimum import EnoughAreInSync
-from simulation.invariants.operations import OperationRules
+from simulation.invariants.operations.operation_rules import OperationRules
 from simulation.invariants.presence import CountsWhoIsThere, StopsOutsideTheIsr
 from simulation.invariants.replication import rules_of_replication
 from simulation.invariants.restarts import OnlyDamageIsCalledDamage, RemembersWhatIsCommitted

@@ -19,7 +19,7 @@ from sparklog.client.transactions.transaction_admin import FIRST_COORDINATOR_EPO
 from sparklog.model.cluster_facts import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.internal_topics import INTERNAL_TOPICS
-from sparklog.model.kafka_numbers import TOPIC_RESOURCE
+from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE
 from sparklog.wire.messages.admin.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -66,6 +66,8 @@ DEMANDS_LATE_MS: Final = 10_000
 sent twice, and controllers stand still, or wait for ZooKeeper, with what they were asked."""
 
 PARTITIONS_MAX: Final = 3
+NO_THROTTLE: Final = -1
+"""Of a request to move partitions, for no limit."""
 
 INTERNAL: Final = INTERNAL_TOPICS
 
@@ -219,9 +221,27 @@ class Administrator:
             lambda response: response.responses[0].error_code,
         )
 
+    def configure_broker(self, broker: int, configs: Mapping[str, str]) -> None:
+        """Set these of one broker, as Kafka's own tools do."""
+        resource = IncrementalAlterConfigsResource(
+            resource_type=BROKER_RESOURCE,
+            resource_name=str(broker),
+            configs=[IncrementallyAlterableConfig(name=name, value=value) for name, value in configs.items()],
+        )
+        self._ask(
+            IncrementalAlterConfigsRequest(resources=[resource]),
+            lambda response: response.responses[0].error_code,
+        )
+
     # ---- partitions ----------------------------------------------------------------------------------------
 
-    def _move(self, truth: PartitionTruth, draw: float) -> None:
+    def move_with_throttle(self, draw: float, throttle: int) -> None:
+        """Some partition, with at most so many bytes a second."""
+        truths = [one for one in self._witness.truths.values() if one.state is not None]
+        if truths:
+            self._move(truths[int(draw * 997) % len(truths)], draw, throttle)
+
+    def _move(self, truth: PartitionTruth, draw: float, throttle: int = NO_THROTTLE) -> None:
         """To two or three brokers, in some order."""
         if self.has_damage:
             return  # those that stay might be damaged ones: more than a move promises to survive
@@ -231,7 +251,7 @@ class Administrator:
         for _ in range(2 + dice % 2):
             dice //= 7
             target.append(numbers.pop(dice % len(numbers)))
-        self._reassign(truth, target)
+        self._reassign(truth, target, throttle)
 
     def _cancel(self, truths: list[PartitionTruth]) -> None:
         for truth in truths:
@@ -239,7 +259,7 @@ class Administrator:
                 self._reassign(truth, None)
                 return
 
-    def _reassign(self, truth: PartitionTruth, target: list[int] | None) -> None:
+    def _reassign(self, truth: PartitionTruth, target: list[int] | None, throttle: int = NO_THROTTLE) -> None:
         topic, number = truth.topic_partition
         partitions = [ReassignablePartition(partition_index=number, replicas=target)]
         self.moves_pending += 1
@@ -249,7 +269,9 @@ class Administrator:
 
         self._ask(
             AlterPartitionReassignmentsRequest(
-                topics=[ReassignableTopic(name=topic, partitions=partitions)], timeout_ms=REQUEST_TIMEOUT_MS
+                topics=[ReassignableTopic(name=topic, partitions=partitions)],
+                timeout_ms=REQUEST_TIMEOUT_MS,
+                throttle=throttle,
             ),
             lambda response: response.error_code,
             finally_=done,

@@ -2,6 +2,7 @@
 
 import itertools
 import uuid
+from collections.abc import Callable
 from typing import Final
 
 from simulation.machines.broker import Access, World
@@ -14,7 +15,7 @@ from sparklog.controller.handlers import ControllerHandlers
 from sparklog.controller.notification_purge import NotificationPurge
 from sparklog.controller.ports import AnswerCommand
 from sparklog.controller.reports import report_of
-from sparklog.core.controller.actions import PushAnswer
+from sparklog.core.controller.actions import PushAnswer, Send
 from sparklog.core.controller.commands.controller_command import Command
 from sparklog.core.controller.state.znodes import ControllerNode
 from sparklog.core.security.rule_nodes import CHANGES
@@ -30,6 +31,16 @@ READ_AGAIN_MS: Final = 300
 """Pause before a start that found no ZooKeeper."""
 
 
+class _SeenChannels(BrokerChannels):
+    """The shipped ones; ``look`` is called with each message before it is put in."""
+
+    look: Callable[[Send], None]
+
+    def send(self, send: Send) -> None:
+        self.look(send)
+        super().send(send)
+
+
 class SimulatedController:
     """One process of a controller candidate."""
 
@@ -37,6 +48,8 @@ class SimulatedController:
         self.host = host
         self.process = Process(world.schedule, f"{host}#{number}")
         self.candidate: Candidate | None = None
+        self.on_push: Callable[[ControllerEpoch, Send], None] = lambda epoch, send: None
+        """Called with each message to a broker when it is made, and the epoch of its controller."""
         self._world = world
         self._zookeeper: SimulatedZooKeeper | None = None
         self._new_lane = itertools.count().__next__
@@ -134,9 +147,11 @@ class SimulatedController:
         loops = LoopTasks(self.process, self.host, self._world.network)
         ports = ChannelPorts(loops, self._new_lane, loops.hang_up, loops.has_ended, Tripwire)
         timeout_ms = self._world.config.get_int("request.timeout.ms")
-        return BrokerChannels(
+        channels = _SeenChannels(
             epoch, on_answer, ports, listener=DEFAULT_LISTENER, request_timeout_ms=timeout_ms
         )
+        channels.look = lambda send: self.on_push(epoch, send)
+        return channels
 
     def _in_candidate(self) -> Candidate:
         assert self.candidate is not None, "nobody can ask before it has started"

@@ -7,6 +7,7 @@ from simulation.mutants.columns import COLUMNS
 from simulation.mutants.compaction import COMPACTION
 from simulation.mutants.controllers.control import CONTROL
 from simulation.mutants.controllers.operations import OPERATIONS
+from simulation.mutants.controllers.throttles import THROTTLES
 from simulation.mutants.coordinators import COORDINATORS
 from simulation.mutants.elections import ELECTIONS
 from simulation.mutants.epochs import EPOCHS
@@ -40,6 +41,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *BROKER,
     *CONTROL,
     *OPERATIONS,
+    *THROTTLES,
     *PROPOSALS,
     *ELECTIONS,
     *STORAGE,

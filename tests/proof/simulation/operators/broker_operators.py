@@ -1,4 +1,5 @@
-"""Operators: they ask for operations on brokers, and the supervisors obey what is wished.
+"""Operators: they ask for operations on brokers, and the supervisors obey what is wished. Some also move
+partitions with a throttle, by dice of their own.
 
 A request is sent again, to the other controller too, until it is answered; it carries an id of its own, so
 that what is sent again begins nothing. Once faults are over, operators wait for what is under way, cancel
@@ -9,6 +10,8 @@ from collections.abc import Callable
 from typing import Final
 
 from simulation.cluster import Cluster
+from simulation.invariants.operations.throttle_rules import RATES
+from simulation.machines.broker import SimulatedBroker
 from simulation.plans.wishes import WishPlan
 from simulation.schedule import US_PER_MS, Process, dice
 from sparklog.core.controller.operation_kind import OperationKind
@@ -25,6 +28,11 @@ CANCEL_AFTER_MS: Final = 15_000
 """How long operators wait, once faults are over, for an operation that is under way."""
 
 MOVING: Final = (OperationKind.drain, OperationKind.fill)
+THROTTLES: Final = (1_000, 4_000, 100_000)
+"""Bytes a second: the lower ones take seconds for what the logs of a run have."""
+
+STORED: Final = 0.15
+"""How often a rate is set as Kafka's tools do it, instead of a move."""
 ACTIONS: Final[tuple[OperationKind | None, ...]] = (
     *[OperationKind.restart] * 3,
     *[OperationKind.stop] * 2,
@@ -44,7 +52,9 @@ class Operators:
         self._draw = dice(cluster.plan.seed, "operators")
         self._plan = plan
         self._cluster = cluster
+        self._move_draw = dice(cluster.plan.seed, "moves with a throttle")
         self._rules = cluster.witness.operations
+        self._throttles = cluster.throttles
         self._schedule = cluster.schedule
         self._process = Process(cluster.schedule, "operators")
         self._brokers = tuple(machine.broker_id for machine in cluster.machines.values())
@@ -56,6 +66,8 @@ class Operators:
     def start(self) -> None:
         self._process.soon(self._obey)
         self._ask_later()
+        if self._plan.throttles:
+            self._move_later()
 
     def calm(self) -> None:
         """Nobody asks for more; ``unrest`` has everything put back."""
@@ -63,6 +75,7 @@ class Operators:
 
     def unrest(self) -> str | None:
         """What is left to do, which this does."""
+        self._throttles.look_at_rest(self._schedule.now_ms)
         running = self._rules.running
         if running:
             waited_ms = self._schedule.now_ms - (self._calm_since_ms or 0)
@@ -73,6 +86,17 @@ class Operators:
         if away:
             self._ask_once(self._request(OperationKind.start, away))
             return f"brokers {away} are not to serve"
+        return next(filter(None, map(self._unrest_of_throttles, self._cluster.brokers.values())), None)
+
+    def _unrest_of_throttles(self, broker: SimulatedBroker) -> str | None:
+        """Whether a broker limits what no operation asks it to limit."""
+        if broker.body is None:
+            return None
+        throttles, own = broker.body.parts.throttles, broker.machine.broker_id
+        for name, side in zip(RATES, (throttles.leader, throttles.follower), strict=True):
+            rate, topics = side._throttle.rate, sorted(side._topics)
+            if rate != self._throttles.rate(own, name) or topics:
+                return f"broker {own} has the {name} {rate}, and throttles replicas of {topics}"
         return None
 
     # -- supervisors
@@ -113,6 +137,21 @@ class Operators:
                 return self._request(action, [], is_all=True)
             case _:
                 return self._request(action, brokers)
+
+    def _move_later(self) -> None:
+        pause_ms = self._move_draw.expovariate(1 / self._plan.ask_every_ms)
+        self._schedule.after(int(pause_ms * US_PER_MS), self._process, self._move)
+
+    def _move(self) -> None:
+        if self._calm_since_ms is not None:
+            return
+        self._move_later()
+        draw, administrator = self._move_draw, self._cluster.administrator
+        if draw.random() < STORED:
+            rates = dict.fromkeys(RATES, str(draw.choice(THROTTLES)))
+            administrator.configure_broker(draw.choice(self._brokers), rates)
+        else:
+            administrator.move_with_throttle(draw.random(), draw.choice(THROTTLES))
 
     def _cancellation(self, operation: Operation) -> OperateBrokersRequest:
         return OperateBrokersRequest(action=CANCEL, operation=operation.id)

@@ -205,6 +205,8 @@ class Hunt:
     """Share of the seeds whose main topic has a remote store."""
     wishes: float = 0.0
     """Share of the seeds that have operators."""
+    throttles: float = 0.0
+    """Share of those whose operators also move partitions with a throttle."""
     typed: float = 0.0
     """Share of the seeds that have a typed topic."""
     principals: float = 0.0

@@ -206,7 +206,9 @@ def _draw_tier(seed: int, hunt: Hunt | None) -> TierPlan | None:
 
 
 def _draw_wishes(seed: int, hunt: Hunt | None) -> WishPlan | None:
-    return draw_wishes(seed) if hunt is None else draw_wishes(seed, share=hunt.wishes)
+    if hunt is None:
+        return draw_wishes(seed)
+    return draw_wishes(seed, share=hunt.wishes, throttles=hunt.throttles)
 
 
 def _draw_producers(draw: random.Random, partitions: int) -> tuple[ProducerPlan, ...]:

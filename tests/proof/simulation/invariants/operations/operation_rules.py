@@ -40,6 +40,7 @@ MARKS_OF_ENDS: Final = {
     OperationKind.drain: "a broker was drained",
     OperationKind.fill: "a broker was filled",
     OperationKind.remove: "a broker was removed",
+    OperationKind.reassign: "a plan's throttle ended with its moves",
 }
 
 
@@ -125,13 +126,13 @@ class OperationRules:
     # -- rules
 
     def _of_operation(self, operation: Operation) -> Iterator[tuple[str, str]]:
-        before = self.known.get(operation.id)
+        before, is_plan = self.known.get(operation.id), operation.kind is OperationKind.reassign
         if before is None:
-            if any(one.request == operation.request for one in self.known.values()):
+            if not is_plan and any(one.request == operation.request for one in self.known.values()):
                 yield "OperationsBeginOnce", f"{operation} has begun before: {operation.request}"
         elif not before.is_running:
             yield "OperationsEndOnce", f"{operation} is written, and has ended before: {before.state}"
-        elif operation.is_running and _step(operation) <= _step(before):
+        elif operation.is_running and not is_plan and _step(operation) <= _step(before):
             words = f"{operation} comes from {_step(before)} to {_step(operation)}"
             yield "OperationsBeginOnce", words
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from simulation.invariants.invariant import Violation
-from simulation.invariants.operations import OperationRules
+from simulation.invariants.operations.operation_rules import OperationRules
 from simulation.invariants.presence import NOTICED_MS, CountsWhoIsThere
 from simulation.marks import Marks
 from sparklog.core.controller.events.cluster_event import ClusterEvent, EventKind, NumberedEvent

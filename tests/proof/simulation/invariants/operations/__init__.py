@@ -1,0 +1,1 @@
+"""Rules of operations on brokers, and of the throttles that operations have."""
