@@ -264,6 +264,17 @@ class Leader:
 
 
 @dataclass(slots=True, eq=False)
+class TimedOut:
+    """A client gave a request of a session up, which had no answer for ``waited_ns``, and sends its records
+    again.
+    """
+
+    session: str
+    at_ns: int
+    waited_ns: int
+
+
+@dataclass(slots=True, eq=False)
 class FaultWindow:
     """``end_ns`` is -1 if nobody said that it ended."""
 
@@ -293,6 +304,7 @@ class History:
     topics: list[TopicEvent] = field(default_factory=list)
     deleted: list[Deleted] = field(default_factory=list)
     leaders: list[Leader] = field(default_factory=list)
+    timed_out: list[TimedOut] = field(default_factory=list)
     faults: list[FaultWindow] = field(default_factory=list)
     not_run: list[tuple[str, str]] = field(default_factory=list)
     healed_ns: int = -1

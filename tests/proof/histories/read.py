@@ -30,6 +30,7 @@ from histories.model import (
     Poll,
     Seek,
     Send,
+    TimedOut,
     TopicEvent,
     Written,
 )
@@ -40,6 +41,7 @@ VALUE_MAX: Final = 4_096
 NAME_MAX: Final = 1_024
 RECORDS_MAX: Final = 100_000
 INT_MAX: Final = (1 << 63) - 1
+NS_PER_MS: Final = 1_000_000
 IGNORED_FAILURES: Final = ("poll", "end", "seek", "final", "dump", "committed", "assigned")
 ACKS: Final = {"all": ACKS_ALL, 1: 1, 0: 0}
 
@@ -268,6 +270,7 @@ class _Joiner:
             ("event", "deleted"): self._deleted,
             ("event", "group_lost"): self._group_lost,
             ("event", "leader"): self._leader,
+            ("event", "timed_out"): self._timed_out,
             ("event", "fault"): self._fault,
             ("event", "heal"): self._heal,
             ("event", "not_run"): self._not_run,
@@ -556,6 +559,10 @@ class _Joiner:
             _flag(fields, "is_unclean", default=False),
         )
         self._history.leaders.append(leader)
+
+    def _timed_out(self, t_ns: int, fields: Fields, process: str) -> None:
+        waited_ns = _number(fields, "waited_ms") * NS_PER_MS
+        self._history.timed_out.append(TimedOut(_text(fields, "session"), t_ns, waited_ns))
 
     def _fault(self, t_ns: int, fields: Fields, process: str) -> None:
         phase, name = _text(fields, "phase"), _text(fields, "id")

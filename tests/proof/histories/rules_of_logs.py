@@ -226,7 +226,8 @@ def producers_keep_their_order(facts: Facts, judged: Judged) -> Found:
     requests reach the broker in that order), so these are left out. So is a record whose request waited at a
     former leader, while later ones went to the next: librdkafka has one request in flight at each broker. So
     is the second copy of a record whose first one is in order: librdkafka forms the next request while one is
-    in flight, and sends it before it repeats what timed out.
+    in flight, and sends it before it repeats what timed out. So is what was under way when a request of its
+    partition timed out: librdkafka puts its records back, and forms requests anew.
     """
     flipped = [one for one in facts.history.faults if one.kind == "packet-corruption"]
     for one in facts.partitions.values():
@@ -253,6 +254,9 @@ def producers_keep_their_order(facts: Facts, judged: Judged) -> Found:
             if is_late and not send.is_idempotent and before and first_at[value] < first_at[before.value]:
                 judged.leave_out("plain, sent again, and in order where it is first", 1)
                 continue
+            if is_late and not send.is_idempotent and _was_under_way_at_a_time_out(facts, one, send):
+                judged.leave_out("plain, under way when a request timed out", 1)
+                continue
             last[send.session] = send
             if before is None:
                 continue
@@ -269,16 +273,8 @@ def _waited_at_a_former_leader(facts: Facts, one: PartitionFacts, late: Send) ->
     was appended after the election of that one. (What overtook it before that did so at the former leader.)
     A client may hear of an election late: only an answer proves that it has.
     """
-    own = {
-        offset: send
-        for offset, value in one.value_at.items()
-        if (send := facts.send_of.get(value)) is not None and send.is_ok and send.offset == offset
-    }
-    overtook = min(
-        offset
-        for offset, send in own.items()
-        if offset < late.offset and send.session == late.session and send.seq > late.seq
-    )
+    own = _where_acknowledged(facts, one)
+    overtook = min(send.offset for send in _overtaking(own, late))
     epochs = _known_epochs(one, own)
     led = [leader for leader in one.leaders if leader.leader != NOBODY]
     for before, now in pairwise(led):
@@ -291,6 +287,43 @@ def _waited_at_a_former_leader(facts: Facts, one: PartitionFacts, late: Send) ->
         if late.invoked_ns <= answered_ns:
             return True
     return False
+
+
+def _was_under_way_at_a_time_out(facts: Facts, one: PartitionFacts, late: Send) -> bool:
+    """Whether a request of its session timed out before it was answered and after it was sent, and may have
+    had records of its partition: one of them had no answer for as long. What overtook it was answered later.
+    """
+    overtaking = _overtaking(_where_acknowledged(facts, one), late)
+    for it in facts.history.timed_out:
+        if it.session == late.session and late.invoked_ns <= it.at_ns <= late.done_ns:
+            begin_ns = it.at_ns - it.waited_ns
+            waiting = any(
+                send.session == late.session
+                and send.invoked_ns <= begin_ns
+                and (send.done_ns < 0 or send.done_ns >= it.at_ns)
+                for send in one.sends
+            )
+            if waiting and all(send.done_ns >= it.at_ns for send in overtaking):
+                return True
+    return False
+
+
+def _where_acknowledged(facts: Facts, one: PartitionFacts) -> dict[int, Send]:
+    """Records that are where their answer said, by offset."""
+    return {
+        offset: send
+        for offset, value in one.value_at.items()
+        if (send := facts.send_of.get(value)) is not None and send.is_ok and send.offset == offset
+    }
+
+
+def _overtaking(own: Mapping[int, Send], late: Send) -> list[Send]:
+    """Later records of its session that are before it."""
+    return [
+        send
+        for offset, send in own.items()
+        if offset < late.offset and send.session == late.session and send.seq > late.seq
+    ]
 
 
 def _known_epochs(one: PartitionFacts, own: Mapping[int, Send]) -> list[tuple[int, int]]:

@@ -112,6 +112,10 @@ class Writer:
     def unknown(self, process: str, op: int, error: object, *, what: str = "send") -> None:
         self.line(process, "info", what, op=op, error=str(error)[:ERROR_MAX])
 
+    def timed_out(self, process: str, session: str, waited_ms: int) -> None:
+        """A request of this session had no answer for so long, and its records are sent again."""
+        self.event(process, "timed_out", session=session, waited_ms=waited_ms)
+
     # ---- consumers -----------------------------------------------------------------------------------------
 
     def poll(self, process: str, topic: str, partition: int) -> int:

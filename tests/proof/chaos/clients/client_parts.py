@@ -19,6 +19,8 @@ that what it does not know the fate of, in other partitions too: there its idemp
 do.
 """
 REQUEST_TIMEOUT_MS = 5_000
+SOCKET_TIMEOUT_MS = 2 * REQUEST_TIMEOUT_MS
+"""After so long without an answer librdkafka gives a request up, and ends its connection."""
 RETRY_MS = 50
 PADDING_MAX = 600
 ASK_TIMEOUT_MS = 5_000

@@ -1,7 +1,10 @@
 """librdkafka as a client, by confluent-kafka."""
 
+import logging
 import random
+import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from chaos.clients.client_parts import (
     REMEMBERED,
     REQUEST_TIMEOUT_MS,
     RETRY_MS,
+    SOCKET_TIMEOUT_MS,
     TAIL_RECORDS,
     Numbers,
     Pace,
@@ -31,6 +35,11 @@ from chaos.clients.client_parts import (
 )
 from histories import Writer
 
+NOTICE = 5
+IDEMPOTENT_LOG = {"debug": "eos", "log_level": 7}
+"""The process's log tells why the producer took another epoch."""
+TIMED_OUT = re.compile(r"Timed out ProduceRequest in flight \(after (\d+)ms")
+
 
 def produce(settings: Settings, writer: Writer) -> None:
     fatal: list[KafkaError] = []
@@ -38,6 +47,9 @@ def produce(settings: Settings, writer: Writer) -> None:
     def on_error(error: KafkaError) -> None:
         if error.fatal():
             fatal.append(error)
+
+    def on_time_out(waited_ms: int) -> None:
+        writer.timed_out(settings.name, numbers.session, waited_ms)
 
     def new_producer() -> Producer:
         return Producer(
@@ -52,8 +64,7 @@ def produce(settings: Settings, writer: Writer) -> None:
                 "request.timeout.ms": REQUEST_TIMEOUT_MS,
                 "compression.type": settings.compression,
                 "linger.ms": 5,
-                # The process's log tells why it took another epoch.
-                **({"debug": "eos", "log_level": 7} if settings.idempotent else {}),
+                **(IDEMPOTENT_LOG if settings.idempotent else log_of_time_outs(on_time_out)),
                 "error_cb": on_error,
             }
         )
@@ -97,6 +108,28 @@ def produce(settings: Settings, writer: Writer) -> None:
     producer.flush(FLUSH_S)
 
 
+class TimeOuts(logging.Handler):
+    """Calls ``note`` for each produce that had no answer in time, with how long it waited in milliseconds.
+    librdkafka sends it again, and tells that in its log alone.
+    """
+
+    def __init__(self, note: Callable[[int], None]) -> None:
+        super().__init__()
+        self._note = note
+
+    def emit(self, record: logging.LogRecord) -> None:
+        found = TIMED_OUT.search(record.getMessage())
+        if found is not None:
+            self._note(int(found[1]))
+
+
+def log_of_time_outs(note: Callable[[int], None]) -> dict[str, Any]:
+    """Settings of a producer; its polls call ``note``."""
+    logger = logging.Logger("librdkafka")
+    logger.addHandler(TimeOuts(note))
+    return {"logger": logger, "log_level": NOTICE}
+
+
 def ends_the_client(error: Any) -> bool:
     """Whether librdkafka does nothing more after this; what a consumer polls then has no flag."""
     return bool(error.fatal()) or error.code() == KafkaError._FATAL
@@ -112,7 +145,7 @@ def common_settings(settings: Settings) -> dict[str, Any]:
         "reconnect.backoff.ms": RETRY_MS,
         "reconnect.backoff.max.ms": 500,
         "retry.backoff.ms": RETRY_MS,
-        "socket.timeout.ms": 2 * REQUEST_TIMEOUT_MS,
+        "socket.timeout.ms": SOCKET_TIMEOUT_MS,
         "topic.metadata.refresh.interval.ms": 5_000,
     }
 

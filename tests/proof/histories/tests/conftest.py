@@ -20,6 +20,7 @@ from histories.model import (
     Poll,
     Seek,
     Send,
+    TimedOut,
     TopicEvent,
     Written,
 )
@@ -135,6 +136,10 @@ class Scribe:
 
     def leader(self, leader_epoch, leader="broker", *, is_unclean=False):
         self.history.leaders.append(Leader("t", 0, leader, leader_epoch, self.tick(), is_unclean))
+
+    def timed_out(self, session="s", waited_s=5):
+        """A request of the session was given up after so long; its records are sent again."""
+        self.history.timed_out.append(TimedOut(session, self.tick(), waited_s * SECOND))
 
     def fault(self, kind, seconds):
         window = FaultWindow(str(len(self.history.faults)), kind, "broker", self.tick())

@@ -78,6 +78,7 @@ TYPES = {
     "transaction": TEXT,
     "transactional_id": TEXT,
     "value": VALUE,
+    "waited_ms": INTEGER,
     "version": ("`1`", 1, (2, "1", True, [1])),
     "what": one_of("created", "deleted"),
     "why": TEXT,

@@ -6,6 +6,7 @@ from histories.tests.breaches import (
     of_readers,
     of_records,
     of_rows,
+    of_time_outs,
     of_transactions,
     of_writes,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "of_readers",
     "of_records",
     "of_rows",
+    "of_time_outs",
     "of_transactions",
     "of_writes",
 ]
