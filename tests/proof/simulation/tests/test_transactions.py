@@ -110,5 +110,5 @@ def test_some_seeds_have_transactions_and_links_to_their_producers_fail():
 
 def test_what_a_seed_without_transactions_draws_knows_nothing_of_transactions():
     plans = [draw_plan(seed) for seed in range(1, 60) if seed not in SEEDS]
-    for plan in (plan for plan in plans if not plan.writes):
+    for plan in (plan for plan in plans if not plan.has_transaction_states):
         assert not any(name.startswith("transaction.") for name in plan.settings)
