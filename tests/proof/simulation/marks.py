@@ -16,6 +16,7 @@ ALL_MARKS: Final = (
     "a reader mapped rows of another version",
     "a reader met columns that it did not know",
     "a reader was given the columns that it named",
+    "a reader with a condition was passed over batches",
     "a reader was told of a value that its columns cannot hold",
     "a reader passed over an aborted transaction",
     "a second process was refused a directory's lock",

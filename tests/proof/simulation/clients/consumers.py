@@ -31,6 +31,8 @@ class Consumer(Client):
     bytes_max = 1 << 20
     columns: tuple[int, ...] | None = None
     """The ids of the columns that it names in its fetches; None: all."""
+    condition = b""
+    """The condition on rows that it names there, packed; empty: none."""
 
     def __init__(
         self,
@@ -90,6 +92,7 @@ class Consumer(Client):
             last_fetched_epoch=self._last_epoch,
             partition_max_bytes=self.bytes_max,
             columns=self.columns,
+            condition=self.condition,
         )
         request = FetchRequest(
             max_wait_ms=FETCH_WAIT_MS,

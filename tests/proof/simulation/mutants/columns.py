@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
+from sparklog.broker.conversion import converting_reader
 from sparklog.core.controller.pipeline import command_intake
 from sparklog.core.controller.topics import schema_changes
 from sparklog.model.schema.change_texts import SchemaChange
@@ -20,6 +21,7 @@ from sparklog.records.arrow.topic_columns import TopicColumns, UnknownColumns
 from sparklog.records.envelope import BatchHeader, Bytes
 
 CHANGES: Final = Hunt(kinds=("kill broker", "delay answers", "kill controller"), typed=1.0)
+CONDITIONS: Final = Hunt(kinds=("kill broker", "delay answers", "isolate broker"), typed=1.0, conditions=1.0)
 LAGGING: Final = Hunt(kinds=("cut from controllers", "lose frames", "delay frames"), typed=1.0)
 
 
@@ -86,6 +88,19 @@ def _narrower_types_wrap(switch: Switch) -> None:
     switch.instead(mapping, "_scalar", lambda column, kind: column.cast(kind, safe=False))
 
 
+def _batches_without_room_count_as_looked_at(switch: Switch) -> None:
+    """A replica has looked past the batch that had no room in its answer, too."""
+
+    def make(add: Any) -> Any:
+        def add_and_go_on(self: Any, batch: Any) -> None:
+            add(self, batch)
+            self.next_offset = max(self.next_offset, batch.header.next_offset)
+
+        return add_and_go_on
+
+    switch.method(converting_reader._Run, "_add", make)
+
+
 COLUMNS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "changes-are-made-without-a-look-at-the-version",
@@ -128,5 +143,13 @@ COLUMNS: Final[tuple[Mutant, ...]] = (
         60,
         _narrower_types_wrap,
         CHANGES,
+    ),
+    Mutant(
+        "batches-without-room-count-as-looked-at",
+        "an answer that says how far a replica has looked",
+        "a query with a condition misses the rows for which an answer had no room",
+        20,
+        _batches_without_room_count_as_looked_at,
+        CONDITIONS,
     ),
 )

@@ -209,6 +209,8 @@ class Hunt:
     """Share of those whose operators also move partitions with a throttle."""
     typed: float = 0.0
     """Share of the seeds that have a typed topic."""
+    conditions: float = 0.0
+    """Share of those with readers of columns that have readers with a condition, too."""
     principals: float = 0.0
     """Share of the seeds that have principals and access rules."""
     names: float = 0.0

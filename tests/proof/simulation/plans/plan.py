@@ -139,8 +139,9 @@ class Plan:
     @property
     def has_transaction_states(self) -> bool:
         """Whether anybody asks a coordinator of transactions or of atomic writes."""
-        names_writes = self.principals is not None and self.principals.name_users > 0
-        return bool(self.transactions or self.writes) or names_writes
+        in_typed = () if self.typed is None else self.typed.transactions
+        uses_names = self.principals is not None and self.principals.name_users > 0
+        return bool(self.transactions or self.writes or in_typed or uses_names)
 
     @property
     def is_compacted(self) -> bool:
@@ -205,6 +206,12 @@ def _draw_tier(seed: int, hunt: Hunt | None) -> TierPlan | None:
     return draw_tier(seed) if hunt is None else draw_tier(seed, share=hunt.tier)
 
 
+def _draw_typed(seed: int, hunt: Hunt | None) -> TypedPlan | None:
+    return (
+        draw_typed(seed) if hunt is None else draw_typed(seed, share=hunt.typed, conditions=hunt.conditions)
+    )
+
+
 def _draw_wishes(seed: int, hunt: Hunt | None) -> WishPlan | None:
     if hunt is None:
         return draw_wishes(seed)
@@ -253,7 +260,8 @@ def draw_plan(
     if tier is not None:
         topic_configs = with_tier(seed, topic_configs)
         settings.update(settings_for_tier(seed, delay_ms))
-    if transactions or writes:
+    typed = _draw_typed(seed, hunt)
+    if transactions or writes or (typed is not None and typed.transactions):
         settings.update(settings_for_transactions(seed, session_timeout_ms))
     if groups or has_pipelines(transactions):
         settings.update(settings_for_groups(seed, session_timeout_ms))
@@ -326,7 +334,7 @@ def draw_plan(
         transactions=transactions,
         writes=writes,
         tier=tier,
-        typed=draw_typed(seed) if hunt is None else draw_typed(seed, share=hunt.typed),
+        typed=typed,
         principals=principals,
         wishes=wishes,
         load_turn_us=draw_load_turn_us(seed),

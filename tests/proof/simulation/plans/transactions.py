@@ -49,10 +49,11 @@ def draw_transactions(seed: int, *, share: float = WITH_TRANSACTIONS) -> tuple[T
     draw = dice(seed, "transactions")
     if draw.random() >= share:
         return ()
-    return tuple(_draw_one(draw) for _ in range(draw.choice((1, 2, 2))))
+    return tuple(draw_transaction(draw) for _ in range(draw.choice((1, 2, 2))))
 
 
-def _draw_one(draw: random.Random) -> TransactionPlan:
+def draw_transaction(draw: random.Random) -> TransactionPlan:
+    """One transactional id."""
     churn = tuple(kind for kind in ALL_TRANSACTION_CHURN if draw.random() < 0.6)
     return TransactionPlan(
         timeout_ms=draw.choice((400, 1_000, 3_000)),

@@ -27,11 +27,11 @@ class Crew:
         self,
         place: Workplace,
         plan: TransactionPlan,
-        number: int,
+        name: str,
         rules: TransactionRules,
         partitions: Iterable[TopicPartition],
     ) -> None:
-        self.name = transactional_id(number)
+        self.name = name
         self._place = place
         self._plan = plan
         self._rules = rules
@@ -76,11 +76,14 @@ class Crew:
             one.is_replaced = True
         self._producers = [one for one in self._producers if one.process.is_alive and not one.has_ended]
         self._lives += 1
-        kind = Pipeline if self._plan.is_pipeline else TransactionalProducer
-        producer = kind(self._place, self.name, self._lives, self._plan, self._rules, self._partitions)
+        producer = self._new()
         self._producers.append(producer)
         producer.tell("begins")
         producer.start()
+
+    def _new(self) -> TransactionalProducer:
+        kind = Pipeline if self._plan.is_pipeline else TransactionalProducer
+        return kind(self._place, self.name, self._lives, self._plan, self._rules, self._partitions)
 
     def _churn_later(self) -> None:
         self._after(self._draw.expovariate(1 / self._plan.churn_ms), self._churn)
@@ -132,4 +135,4 @@ def crews_of(
 ) -> list[Crew]:
     """The transactional ids of a plan, whose producers write to ``partitions``, as far as they are there."""
     where = list(partitions)
-    return [Crew(place, plan, number, rules, where) for number, plan in enumerate(plans)]
+    return [Crew(place, plan, transactional_id(number), rules, where) for number, plan in enumerate(plans)]

@@ -68,6 +68,9 @@ class Batch:
 class BatchSender(ScriptedClient):
     """``records_max`` of a batch. ``is_polite``: whether it tries for as long as there is the topic."""
 
+    payload_kinds: tuple[int, ...] = ()
+    """What it announces."""
+
     def __init__(
         self, place: Workplace, name: str, life: int | str, records_max: int, rules: TransactionRules
     ) -> None:
@@ -93,7 +96,17 @@ class BatchSender(ScriptedClient):
         self._sequences[numbered] = sequence + count
         producer_id, epoch = self._producer
         self._made += 1  # batches for two partitions must not be the same to the byte
-        data = build_envelope(
+        data = self._built(count, sequence, now_ms)
+        entry = entry_of(parse_header(data))
+        self._rules.on_batch(transaction, entry)
+        session = f"{producer_id}:{epoch} {self.process.name} {self._sessions}/{numbered[1]}"
+        record = SentBatch(self.process.name, session, where, ACKS_ALL, True, entry.sequence, count, entry)
+        return Batch(where, truth, entry, data, self._place.recorder.begin(record))
+
+    def _built(self, count: int, sequence: int, now_ms: int) -> bytes:
+        """A batch of so many records, with this producer's fields."""
+        producer_id, epoch = self._producer
+        return build_envelope(
             payload_of(count),
             attributes=TRANSACTIONAL_BIT,
             record_count=count,
@@ -104,11 +117,6 @@ class BatchSender(ScriptedClient):
             producer_epoch=epoch,
             base_sequence=sequence,
         )
-        entry = entry_of(parse_header(data))
-        self._rules.on_batch(transaction, entry)
-        session = f"{producer_id}:{epoch} {self.process.name} {self._sessions}/{numbered[1]}"
-        record = SentBatch(self.process.name, session, where, ACKS_ALL, True, entry.sequence, count, entry)
-        return Batch(where, truth, entry, data, self._place.recorder.begin(record))
 
     def _send_all(self, transaction: Transaction, batches: list[Batch]) -> Script:
         """All at once, in order; those that were not taken again, and in order, until none is left.
@@ -147,6 +155,7 @@ class BatchSender(ScriptedClient):
             acks=ACKS_ALL,
             timeout_ms=PRODUCE_TIMEOUT_MS,
             topic_data=[ProduceTopic(name=batch.where.topic, partition_data=[data])],
+            payload_kinds=self.payload_kinds,
         )
 
     def _is_taken(self, transaction: Transaction, batch: Batch, response: Any) -> bool:

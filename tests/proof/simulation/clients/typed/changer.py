@@ -5,7 +5,7 @@ A *hasty* change starts from what it saw last, whatever was changed since.
 
 from simulation.clients.client import Client, Workplace
 from simulation.clients.typed.column_asker import ColumnAsker
-from simulation.invariants.columns import ColumnRules
+from simulation.invariants.typed.columns import ColumnRules
 from simulation.schedule import dice
 from sparklog.model.errors import ErrorCode, SchemaError
 from sparklog.model.ids import TopicPartition

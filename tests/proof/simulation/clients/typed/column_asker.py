@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from simulation.clients.client import Client
-from simulation.invariants.columns import ColumnRules
+from simulation.invariants.typed.columns import ColumnRules
 from sparklog.model.errors import ErrorCode
 from sparklog.model.schema.document import SchemaDocument
 from sparklog.records.arrow.topic_columns import TopicColumns

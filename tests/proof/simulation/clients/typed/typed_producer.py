@@ -5,8 +5,8 @@ from typing import Any
 from simulation.clients.client import Workplace
 from simulation.clients.idempotent_producers import Producer
 from simulation.clients.typed.column_asker import ColumnAsker
-from simulation.clients.typed.values import batch_of
-from simulation.invariants.columns import ColumnRules
+from simulation.invariants.typed.columns import ColumnRules
+from simulation.invariants.typed.values import batch_of
 from simulation.schedule import dice
 from simulation.truth import Rows
 from sparklog.model.ids import TopicPartition
@@ -69,9 +69,5 @@ class TypedProducer(Producer):
             producer_epoch=identity.epoch,
             base_sequence=self._sequence,
         )
-        header = parse_header(batch)
-        send = header.producer_id, header.producer_epoch, header.base_sequence
-        self._rules.written[send] = self._planned.columns, numbers
-        self._rules.versions[send] = self._planned.version
-        self._rules.crcs[send] = header.crc
+        self._rules.wrote(parse_header(batch), self._planned, numbers)
         return bytes(batch)

@@ -5,9 +5,9 @@ from typing import Any
 from simulation.clients.client import Workplace
 from simulation.clients.consumers import Consumer
 from simulation.clients.typed.column_asker import ColumnAsker
-from simulation.clients.typed.values import DoesNotFitError, expected
-from simulation.invariants.columns import ColumnRules, Send
 from simulation.invariants.invariant import Violation
+from simulation.invariants.typed.columns import ColumnRules, Send
+from simulation.invariants.typed.values import DoesNotFitError, expected
 from simulation.recorder import FoundRow
 from simulation.schedule import dice
 from simulation.truth import Entry
@@ -60,7 +60,8 @@ class TypedReader(Consumer):
         self, batch: memoryview, header: BatchHeader, entry: Entry, found: list[Entry | FoundRow]
     ) -> None:
         super()._take_batch(batch, header, entry, found)
-        self._look_at(bytes(batch), header)
+        if not header.is_control:
+            self._look_at(bytes(batch), header)
 
     def _look_at_held(self) -> None:
         held, self._held = self._held, []

@@ -1,7 +1,7 @@
 """Bugs of batches that are passed over because no row of them is wanted, each with the check that finds it.
 
-Simulated clients have no conditions: what is checked is a batch as its writer makes it, a replica that judges
-it, and a reader that goes on where the answer says.
+What is checked is a batch as its writer makes it, a replica that judges it, and a reader that goes on where
+the answer says: simulated rows have neither texts nor NaN.
 """
 
 import math

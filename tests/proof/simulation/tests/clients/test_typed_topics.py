@@ -2,11 +2,11 @@
 
 import pytest
 
-from simulation.invariants.columns import ColumnRules
 from simulation.invariants.invariant import Violation
+from simulation.invariants.typed.columns import ColumnRules
 from simulation.marks import Marks
 from simulation.plans.plan import draw_plan
-from simulation.plans.typed import WITH_TYPED, draw_typed
+from simulation.plans.typed import WITH_CONDITIONS, WITH_TYPED, draw_typed
 from simulation.run import simulate
 from sparklog.model.schema.change_texts import parse_change
 from sparklog.model.schema.ddl_parser import parse_ddl
@@ -41,6 +41,21 @@ def test_half_of_the_typed_topics_have_a_reader_that_names_columns_and_gets_just
     outcome = simulate(draw_plan(seed))
     assert outcome.violation is None
     assert outcome.marks["a reader was given the columns that it named"]
+
+
+def test_some_of_these_have_readers_with_a_condition_which_get_the_rows_that_it_keeps():
+    plans = [plan for plan in map(draw_typed, range(1, 2_001)) if plan is not None and plan.column_readers]
+    having = [plan for plan in plans if plan.condition_readers]
+    assert abs(len(having) / len(plans) - WITH_CONDITIONS) < 0.1
+    assert {len(plan.transactions) for plan in having} == {0, 1}
+    seeds = [seed for seed in range(1, 100) if has_transactions(draw_plan(seed).typed)]
+    outcome = simulate(draw_plan(seeds[0]))
+    assert outcome.violation is None
+    assert outcome.marks["a reader with a condition was passed over batches"]
+
+
+def has_transactions(plan):
+    return plan is not None and bool(plan.transactions)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from simulation.truth import Entry, PartitionTruth, ReplicaView
 from sparklog.broker.partition.partition import Partition
 from sparklog.model.schema.data_types import Columns, all_fields
 from sparklog.model.schema.document import SchemaDocument
+from sparklog.records.arrow.topic_columns import VersionColumns
+from sparklog.records.envelope import BatchHeader
 
 Send = tuple[int, int, int]
 """A batch, by its producer, epoch and sequence."""
@@ -44,6 +46,13 @@ class ColumnRules(Invariant):
                 known = 0 if kept is None else kept.version
                 what = f"{truth.topic_partition}: {entry} is of version {version}, its leader has {known}"
                 raise Violation("LeadersKnowTheirColumns", what)
+
+    def wrote(self, header: BatchHeader, version: VersionColumns, numbers: range) -> None:
+        """Somebody is about to send the rows with these numbers."""
+        send = header.producer_id, header.producer_epoch, header.base_sequence
+        self.written[send] = version.columns, numbers
+        self.versions[send] = version.version
+        self.crcs[send] = header.crc
 
     def see(self, document: SchemaDocument) -> None:
         """Somebody was told of these columns."""

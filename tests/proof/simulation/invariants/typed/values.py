@@ -54,8 +54,15 @@ def _given(field: Field, number: int) -> Any:
     return _value(field.id, field.type, number)
 
 
+def filled(column: Field, number: int) -> int:
+    """What the row has in that column, if that is not null there."""
+    return _filled(column.id, column.type, number)
+
+
 def _value(field_id: int, data_type: DataType, number: int) -> int | None:
-    if (number + field_id) % 9 == 0:
-        return None
+    return None if (number + field_id) % 9 == 0 else _filled(field_id, data_type, number)
+
+
+def _filled(field_id: int, data_type: DataType, number: int) -> int:
     value = number * 100 + field_id
     return value + _LARGE if data_type == BIGINT and number % 5 == 0 else value
