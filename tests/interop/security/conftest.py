@@ -19,11 +19,11 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster
         yield cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def drivers_of_secured(
     secured: SecuredCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Connect]:
-    """The process of a client; it ends with the session."""
+    """The process of a client; it ends with the file: some clients try what was refused again for ever."""
     logs, running = tmp_path_factory.mktemp("drivers"), dict[str, Driver]()
     with ExitStack() as closing:
 
