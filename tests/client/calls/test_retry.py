@@ -54,9 +54,10 @@ def line_about(servers: str) -> str:
 
 @pytest.mark.usefixtures("early")
 def test_a_port_that_refuses_is_told_of_while_the_client_goes_on_trying() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        servers = f"127.0.0.1:{closed.getsockname()[1]}"
-    line = line_about(servers)
+    with socket.socket() as taken:  # it does not listen, and nobody else can take its port
+        taken.bind(("127.0.0.1", 0))
+        servers = f"127.0.0.1:{taken.getsockname()[1]}"
+        line = line_about(servers)
     assert line.startswith(f"no broker of {servers} has answered for ")
     assert "refused" in line
     assert line.endswith("is this its address? It is tried for 60 s in all")
