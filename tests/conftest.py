@@ -24,7 +24,7 @@ from tests.flakes import record
 
 TESTS = Path(__file__).parent
 BAD_INPUT = "tests/bad_input/"
-LONG_ROOMS = ("runtime", "datasource", "proof")
+LONG_ROOMS = ("runtime", "datasource", "proof", "bad_input")
 SESSION_TIMEOUT_MS = 6_000
 SHARED_SESSION_TIMEOUT_MS = 30_000
 START_TIMEOUT_MS = 15_000
