@@ -82,6 +82,7 @@ def test_a_member_that_leaves_is_told_to_end(clock, process):
 
 def test_a_member_that_does_not_leave_in_time_is_killed(clock, process):
     process.send_signal(signal.SIGSTOP)
+    assert _comes_to(process, is_stopped=True)
     disturbances = Disturbances(_Loaded(LEAVE), clock)
     disturbances.begin(process, has_twin=True)
     disturbances.go_on()
