@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from chaos.machines.places import free_ports
+from tests.runtime.watched import WATCH, watched
 from tests.waiting import until
 
 PROGRAM = (
@@ -22,7 +23,6 @@ PROGRAM = (
     "parser = argparse.ArgumentParser(); command.add_arguments(parser); "
     "sys.exit(command.run(parser.parse_args()))"
 )
-WATCH = "SPARKLOG_TEST_WATCH"
 START_TIMEOUT_S = 90.0
 
 
@@ -67,12 +67,7 @@ class Started:
 
     def processes(self) -> list[int]:
         """Every living process that descends from the start, wherever it hangs now."""
-        found = []
-        for entry in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                if f"{WATCH}={self.root}".encode() in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append(int(entry.name))
-        return found
+        return watched(self.root)
 
     def wait_gone(self) -> None:
         until(lambda: self.processes() == [], "the end of all processes", 30)

@@ -2,12 +2,10 @@
 
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,76 +14,11 @@ from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 from sparklog_runtime import submit
 from sparklog_runtime.start.session import spark_home
+from tests.runtime.standalone import PYTHON, Standalone
+from tests.runtime.watched import parent
 from tests.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
-
-
-PYTHON = "python-of-this-host"
-"""A name that is another Python on each worker: an executor looks for it on its worker's PATH."""
-
-
-class Standalone:
-    """A standalone master, and workers that are started one by one; each has a folder of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._processes: list[subprocess.Popen[bytes]] = []
-        command = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", "0"]
-        self.url = self._run(command, folder / "master.log", "Starting Spark master at ")
-
-    def add_worker(self, name: str, cores: int, python: str) -> Path:
-        """Start a worker whose ``PYTHON`` is ``python``; returns its work directory."""
-        folder = self.folder / name
-        folder.mkdir()
-        (folder / PYTHON).write_text(f'#!/bin/sh\nexec {python} "$@"\n')
-        (folder / PYTHON).chmod(0o755)
-        sizes = ["--host", "127.0.0.1", "-c", str(cores), "-m", "3g", "--work-dir", str(folder / "work")]
-        command = ["org.apache.spark.deploy.worker.Worker", *sizes, self.url]
-        self._run(command, folder / "worker.log", "Successfully registered with master", f"{folder}:")
-        return folder / "work"
-
-    def decommission_worker(self) -> None:
-        """What decommission.sh does to the worker that was started last."""
-        self._processes[-1].send_signal(signal.SIGPWR)
-
-    def stop_worker(self) -> None:
-        """Stop the worker that was started last."""
-        self._end(self._processes.pop())
-
-    def stop(self) -> None:
-        while self._processes:
-            self.stop_worker()
-
-    def _run(self, command: list[str], log: Path, words: str, first_path: str = "") -> str:
-        """Run until the log has the words; returns what follows them on their line.
-
-        The first ``python3`` of its path is the system's, which has no sparklog.
-        """
-        path = f"{first_path}/usr/bin:/bin:{Path(shutil.which('java') or '').parent}"
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                [str(spark_home() / "bin" / "spark-class"), *command],
-                stdout=output,
-                stderr=output,
-                env={
-                    "PATH": path,
-                    "HOME": os.environ.get("HOME", "/"),
-                    "SPARK_HOME": str(spark_home()),
-                    "JDK_JAVA_OPTIONS": os.environ["JDK_JAVA_OPTIONS"],
-                    "SPARK_WORKER_OPTS": "-Dspark.decommission.enabled=true",
-                },
-            )
-        self._processes.append(process)
-        while words not in (text := log.read_text()):
-            assert process.poll() is None, text
-            time.sleep(0.02)
-        return text.split(words, 1)[1].split("\n")[0].strip()
-
-    @staticmethod
-    def _end(process: "subprocess.Popen[bytes]") -> None:
-        process.terminate()
-        process.wait(30)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +33,7 @@ def standalone(tmp_path_factory):
 def test_start_runs_one_broker_on_each_executor_of_a_master(start, tmp_path, standalone, kafka):
     cluster = start(tmp_path, "--brokers", "2", "--port", "0", "--master", standalone.url)
     cluster.wait_ready()
-    executors = {_parent(_parent(cluster.broker_pid(broker_id))) for broker_id in (1, 2)}
+    executors = {parent(parent(cluster.broker_pid(broker_id))) for broker_id in (1, 2)}
     assert len(executors) == 2
     bootstrap = cluster.cluster()["bootstrap_servers"]
     kafka.create_topic(bootstrap, "t", replicas=2)
@@ -130,7 +63,7 @@ def test_the_broker_of_a_decommissioned_executor_stops_in_order_and_returns_else
             spark.add_worker(name, 1, sys.executable)
         cluster = start(tmp_path / "root", "--brokers", "2", "--port", "0", "--master", spark.url)
         cluster.wait_ready()
-        executors = {number: _parent(_parent(cluster.broker_pid(number))) for number in (1, 2)}
+        executors = {number: parent(parent(cluster.broker_pid(number))) for number in (1, 2)}
         spark.decommission_worker()
         broker = int(_line_with(cluster, " stops: its executor is decommissioned").split()[2])
         _line_with(
@@ -203,7 +136,7 @@ def test_spark_submit_hosts_a_cluster_of_its_own_beside_data_jobs(spark_submit, 
     content = _wait_ready(cluster)
     assert content["zookeeper_pid"] is None
     assert content["brokers"][0]["log_dirs"] == [f"{tmp_path}/d1/broker-1", f"{tmp_path}/d2/broker-1"]
-    executors = {_parent(_parent(broker["pid"])) for broker in content["brokers"]}
+    executors = {parent(parent(broker["pid"])) for broker in content["brokers"]}
     assert len(executors) == 2
     kafka.create_topic(content["bootstrap_servers"], "t", replicas=2)
     kafka.produce(content["bootstrap_servers"], [b"1"])
@@ -314,7 +247,3 @@ def _assert_stopped_cleanly(folder: Path, server: EmbeddedZooKeeper) -> None:
         assert session.children("/brokers/ids") == []
     finally:
         session.close()
-
-
-def _parent(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
