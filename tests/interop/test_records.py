@@ -129,7 +129,7 @@ def test_a_reader_at_the_end_gets_what_comes(driver, reference, topic):
         thread.join()
 
 
-def test_rows_of_a_typed_topic_as_json(driver, client, reference, target):
+def test_typed_rows(driver, client, reference, target):
     topic = f"typed-{client.replace(' ', '-')}"
     target.create_typed(topic)
     read = read_back(driver, reference, topic, len(ROWS))
