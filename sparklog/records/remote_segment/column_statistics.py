@@ -59,7 +59,7 @@ def parse_columns(found: Any) -> list[ColumnStatistics | None]:
         raise CorruptBatch(f"the statistics of columns in an .arrow object are {found!r}, no list")
     try:
         return [None if one is None else _parse(one) for one in found]
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise CorruptBatch(
             f"the statistics of columns in an .arrow object cannot be read: {error!r}"
         ) from None

@@ -179,6 +179,7 @@ def test_statistics_with_fields_of_a_later_release_are_read() -> None:
 @pytest.mark.parametrize(
     "columns",
     [
+        '[{"1":[Infinity,null,null]}]',
         "7",
         "{}",
         "[null]",
