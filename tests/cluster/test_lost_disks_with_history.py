@@ -8,6 +8,7 @@ from sparklog.client.changes import ClusterChanges
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.testing import InProcessCluster
+from tests.tiers import copying_at_once
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -20,11 +21,7 @@ VALUES = [f"{number:03d} {'v' * 90}".encode() for number in range(80)]
 @pytest.fixture
 def cluster(tmp_path):
     (tmp_path / "store").mkdir()
-    settings = {
-        "remote.log.storage.url": f"file://{tmp_path / 'store'}",
-        "remote.log.manager.task.interval.ms": "50",
-        "log.retention.check.interval.ms": "100",
-    }
+    settings = copying_at_once(f"file://{tmp_path / 'store'}")
     with InProcessCluster(tmp_path / "cluster", settings=settings) as cluster:
         yield cluster
 

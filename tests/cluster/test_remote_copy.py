@@ -22,6 +22,7 @@ from sparklog.remote.store import RemoteStore
 from sparklog.storage.log import Log
 from sparklog.testing import InProcessCluster
 from tests.appended_transactions import AppendedTransactions
+from tests.tiers import copying_at_once
 
 pytestmark = pytest.mark.integration
 
@@ -37,11 +38,7 @@ def url(tmp_path: Path) -> str:
 
 @pytest.fixture
 def cluster(tmp_path: Path, url: str) -> Iterator[InProcessCluster]:
-    settings = {
-        "remote.log.storage.url": url,
-        "remote.log.manager.task.interval.ms": "50",
-        "log.retention.check.interval.ms": "100",
-    }
+    settings = copying_at_once(url)
     with InProcessCluster(tmp_path / "cluster", settings=settings) as running:
         yield running
 

@@ -15,29 +15,20 @@ from sparklog.model import ids
 from sparklog.remote.store import Failure, RemoteStoreError
 from sparklog.storage.log import Log
 from sparklog.testing import InProcessCluster
+from tests.tiers import copying_at_once, in_the_store_only
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
 TP = ids.TopicPartition("t", 0)
 DEADLINE_SECONDS = 60
-TIERED = {
-    "remote.storage.enable": "true",
-    "segment.bytes": "1000",
-    "local.retention.bytes": "1",
-    "retention.ms": "-1",
-    "unclean.leader.election.enable": "true",
-}
+TIERED = {**in_the_store_only(1_000), "unclean.leader.election.enable": "true"}
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[InProcessCluster]:
     (tmp_path / "store").mkdir()
-    settings = {
-        "remote.log.storage.url": f"file://{tmp_path / 'store'}",
-        "remote.log.manager.task.interval.ms": "50",
-        "log.retention.check.interval.ms": "100",
-    }
+    settings = copying_at_once(f"file://{tmp_path / 'store'}")
     with InProcessCluster(tmp_path / "cluster", brokers=2, settings=settings) as running:
         yield running
 

@@ -22,18 +22,14 @@ from sparklog.records.typed_decoding import TypedReading
 from sparklog.storage.log import Log
 from sparklog.testing import InProcessCluster
 from tests.appended_transactions import AppendedTransactions
+from tests.tiers import copying_at_once, in_the_store_only
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
 PLACE = TopicPartition("t", 0)
 DDL = "id bigint NOT NULL, mag float, place string"
-TIERED = {
-    "remote.storage.enable": "true",
-    "segment.bytes": "20000",
-    "local.retention.bytes": "1",
-    "retention.ms": "-1",
-}
+TIERED = in_the_store_only(20_000)
 COUNT = 100
 
 
@@ -45,11 +41,7 @@ def store(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def cluster(tmp_path: Path, store: Path) -> Iterator[InProcessCluster]:
-    settings = {
-        "remote.log.storage.url": f"file://{store}",
-        "remote.log.manager.task.interval.ms": "50",
-        "log.retention.check.interval.ms": "100",
-    }
+    settings = copying_at_once(f"file://{store}")
     with InProcessCluster(tmp_path / "cluster", settings=settings) as running:
         yield running
 

@@ -26,6 +26,7 @@ from sparklog.records.typed_decoding import TypedReading
 from sparklog.testing import InProcessCluster
 from sparklog.wire.messages.data.fetch import FetchPartition, FetchRequest, FetchTopic
 from tests.appended_transactions import AppendedTransactions
+from tests.tiers import copying_at_once, in_the_store_only
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -125,17 +126,8 @@ def test_rows_of_aborted_transactions_are_left_out_of_what_is_read_on(racks: InP
 
 def test_columns_come_out_of_the_store(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
-    settings = {
-        "remote.log.storage.url": f"file://{tmp_path / 'store'}",
-        "remote.log.manager.task.interval.ms": "50",
-        "log.retention.check.interval.ms": "100",
-    }
-    tiered = {
-        "remote.storage.enable": "true",
-        "segment.bytes": "20000",
-        "local.retention.bytes": "1",
-        "retention.ms": "-1",
-    }
+    settings = copying_at_once(f"file://{tmp_path / 'store'}")
+    tiered = in_the_store_only(20_000)
     with InProcessCluster(tmp_path / "cluster", settings=settings) as cluster:
         cluster.create_topic("t", schema=DDL, configs=tiered)
         for first in range(0, 1_000, 100):

@@ -12,6 +12,7 @@ from sparklog.client.changes import ClusterChanges
 from sparklog.model.ids import TopicPartition
 from sparklog.testing import InProcessCluster
 from tests.datasource.test_spark_types import AS_TEXT, VALUES
+from tests.tiers import copying_at_once, in_the_store_only
 from tests.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.proof]
@@ -19,21 +20,12 @@ pytestmark = [pytest.mark.integration, pytest.mark.proof]
 TYPES = [kind for kind in VALUES if kind != "variant"]
 TEXTS = [re.sub(r"\bc\b", f"c{nth}", AS_TEXT.get(kind, "string(c)")) for nth, kind in enumerate(TYPES)]
 PLACE = TopicPartition("t", 0)
-TIERED = {
-    "remote.storage.enable": "true",
-    "segment.bytes": "2000",
-    "local.retention.bytes": "1",
-    "retention.ms": "-1",
-}
+TIERED = in_the_store_only(2_000)
 
 
 def test_every_type_is_the_same_on_disk_in_the_store_and_in_its_files(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
-    settings = {
-        "remote.log.storage.url": f"file://{tmp_path / 'store'}",
-        "remote.log.manager.task.interval.ms": "50",
-        "log.retention.check.interval.ms": "100",
-    }
+    settings = copying_at_once(f"file://{tmp_path / 'store'}")
     with InProcessCluster(tmp_path / "cluster", brokers=1, settings=settings) as cluster:
         options = {"kafka.bootstrap.servers": cluster.bootstrap_servers}
 

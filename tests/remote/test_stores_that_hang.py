@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, TopicPartition
 from sparklog.model import ids
 from sparklog.testing import InProcessCluster
 from tests.remote.conftest import s3_in_memory
+from tests.tiers import copying_at_once, in_the_store_only
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -19,20 +20,11 @@ pytestmark = pytest.mark.integration
 STOP_S = 10.0
 """Far below the 30 s that a step of a store may take, and its 60 s on S3."""
 
-TIERED = {
-    "remote.storage.enable": "true",
-    "segment.bytes": "1000",
-    "local.retention.bytes": "1",
-    "retention.ms": "-1",
-}
+TIERED = in_the_store_only(1_000)
 
 
 def cluster_on(url: str, folder: Path) -> InProcessCluster:
-    settings = {
-        "remote.log.storage.url": url,
-        "remote.log.manager.task.interval.ms": "50",
-        "log.retention.check.interval.ms": "100",
-    }
+    settings = copying_at_once(url)
     return InProcessCluster(folder / "cluster", brokers=1, settings=settings)
 
 
