@@ -18,7 +18,7 @@ import traceback
 
 from bench import kraft, performance_page, report
 from bench.before import command_of
-from bench.clusters import Kafka, Pair
+from bench.clusters import Kafka, KafkaBrokers, Pair
 from bench.machine import CACHE, sweep
 from bench.others import is_busy, wait_until_quiet
 from bench.parts import BESIDE_KRAFT, LIMITS, PARTS
@@ -26,7 +26,7 @@ from bench.scale import FULL, QUICK, say
 from bench.spark import has_connector
 
 ALL = {**PARTS, **LIMITS}
-KAFKAS: dict[str, type[Kafka]] = {"3.9": Kafka, kraft.LINE: kraft.Kraft}
+KAFKAS: dict[str, type[KafkaBrokers]] = {"3.9": Kafka, kraft.LINE: kraft.Kraft}
 
 
 def main() -> int:

@@ -22,6 +22,8 @@ BEFORE: Final = "before"
 SPELL_S: Final = 4.0
 IDLE_S: Final = 3.0
 
+IDLE: Final = "seconds without a request"
+
 Work = Callable[[Sparklog], int]
 """How often it was done in a spell."""
 
@@ -68,15 +70,14 @@ class Found:
 
     def one_turn(self, name: str, cluster: Sparklog, scale: Scale, number: int) -> None:
         self._spell("lone small produces", name, cluster, lambda of: one_by_one(of, SPELL_S))
-        for records in (1, transactions.RECORDS):
+        for work, records in ((transactions.ONE, 1), (transactions.HUNDRED, transactions.RECORDS)):
             producer = transactions.transactional(cluster, f"of-{records}")
-            work = f"transactions of {records} records"
             self._spell(work, name, cluster, lambda _, of=producer, count=records: _commits(of, count))
         count = scale.group_members
         with groups.members(count, cluster, f"before-{number}", count, pause_s=0.0) as joined:
             self._spell(f"commits of {count} consumers", name, cluster, lambda _: _confirmed(joined))
         time.sleep(IDLE_S)
-        self._spell("seconds without a request", name, cluster, _rest)
+        self._spell(IDLE, name, cluster, _rest)
 
     def _spell(self, work: str, name: str, cluster: Sparklog, do: Work) -> None:
         with spending(cluster) as spent:
@@ -90,10 +91,11 @@ class Found:
         self._cpu_us.setdefault((work, name), []).append(cpu_us)
 
     def rows(self) -> list[Row]:
-        """Of each work a row of its rate, and one of its CPU, where less is better."""
+        """Of each work a row of its rate, and one of its CPU, where less is better. Rest has no rate."""
         made = []
         for work, rates in self._rates.items():
-            made.append(pairs_row(f"{work}: rate, now against before", rates, "a second"))
+            if work != IDLE:
+                made.append(pairs_row(f"{work}: rate, now against before", rates, "a second"))
             now, earlier = (quartile_of(self._cpu_us[work, name]) or 0.0 for name in (NOW, BEFORE))
             note = f"{now:,.0f} us against {earlier:,.0f} us"
             title = f"{work}: brokers' CPU, now against before"

@@ -168,25 +168,22 @@ def _is_java(pid: int) -> bool:
     return b"java" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]
 
 
-class Kafka:
-    """Apache Kafka with its ZooKeeper, from Maven artifacts, its settings as they come."""
+class KafkaBrokers:
+    """Brokers of Apache Kafka from Maven artifacts: what is the same with ZooKeeper and without it."""
 
     name = "Apache Kafka"
-    jars = KAFKA_JARS
+    jars: Path
+    log_property: str
+    """The JVM's, which names the settings of its log: ``log_file``."""
+    log_file: str
 
-    def __init__(
-        self,
-        settings: Mapping[str, str] | None = None,
-        brokers: int = BROKERS,
-        protocol: str = "PLAINTEXT",
-    ) -> None:
+    def __init__(self, settings: Mapping[str, str] | None, brokers: int) -> None:
+        """Ports follow ``_port``, the first of which is left to whoever decides on leaders."""
         self._settings = {"min.insync.replicas": "2", **(settings or {})}
-        self._protocol = protocol
         self._count = brokers
         self._root = Path(tempfile.mkdtemp(prefix="bench-kafka-"))
         self._port = free_ports(brokers + 1)
         self.bootstrap = ",".join(f"127.0.0.1:{self._port + 1 + index}" for index in range(brokers))
-        self._zookeeper: subprocess.Popen[str] | None = None
         self._brokers: dict[int, subprocess.Popen[str]] = {}
 
     @classmethod
@@ -194,7 +191,92 @@ class Kafka:
         return cls.jars.is_dir()
 
     def start(self) -> None:
-        (self._root / "log4j.properties").write_text(
+        for broker_id in range(1, self._count + 1):
+            self._start_broker(broker_id)
+
+    def _start_broker(self, broker_id: int) -> None:
+        properties = str(self._write_properties(broker_id))
+        self._brokers[broker_id] = self._java(KAFKA_HEAP, "kafka.Kafka", properties)
+
+    def _write_properties(self, broker_id: int) -> Path:
+        file = self._root / f"broker-{broker_id}.properties"
+        file.write_text("".join(f"{name}={value}\n" for name, value in self._settings_of(broker_id).items()))
+        return file
+
+    def _settings_of(self, broker_id: int) -> dict[str, object]:
+        return {
+            "log.dirs": self.log_directory(broker_id),
+            "auto.create.topics.enable": "false",
+            **self._settings,
+        }
+
+    def _java(self, heap: tuple[str, ...], main: str, *arguments: str) -> subprocess.Popen[str]:
+        return launch([*self._command(heap, main), *arguments], self._root / "output.log")
+
+    def _command(self, heap: tuple[str, ...], main: str) -> list[str]:
+        # As Kafka's own start script sets it.
+        collector = ("-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true")
+        # The tests, which start a Kafka too, choose another collector for all JVMs by that variable.
+        java = ("env", "-u", "JDK_JAVA_OPTIONS", "java")
+        log = f"-D{self.log_property}=file:{self._root}/{self.log_file}"
+        return [*java, *heap, *collector, log, "-cp", f"{self.jars}/*", main]
+
+    def wait_ready(self) -> None:
+        for offset in range(1, self._count + 1):
+            wait_until(
+                lambda port=self._port + offset: answers(port), START_TIMEOUT_S, "a broker of Kafka answers"
+            )
+
+    def output(self) -> str:
+        """What all of it said so far."""
+        return (self._root / "output.log").read_text()
+
+    def log_directory(self, broker_id: int) -> Path:
+        return self._root / f"broker-{broker_id}"
+
+    def broker_pids(self) -> dict[int, int]:
+        return {broker_id: process.pid for broker_id, process in self._brokers.items()}
+
+    def other_pids(self) -> dict[str, int]:
+        return {}
+
+    def kill(self, broker_id: int) -> None:
+        self._brokers[broker_id].kill()
+        self._brokers[broker_id].wait()
+
+    def ask_to_stop(self, broker_id: int) -> None:
+        self._brokers[broker_id].terminate()
+
+    def revive(self, broker_id: int) -> None:
+        self._brokers[broker_id].wait()
+        self._start_broker(broker_id)
+
+    def stop(self) -> None:
+        for process in self._brokers.values():
+            process.kill()
+            process.wait()
+        shutil.rmtree(self._root, ignore_errors=True)
+
+
+class Kafka(KafkaBrokers):
+    """The last line of Apache Kafka that has a ZooKeeper, with it; settings as they come."""
+
+    jars = KAFKA_JARS
+    log_property = "log4j.configuration"
+    log_file = "log4j.properties"
+
+    def __init__(
+        self,
+        settings: Mapping[str, str] | None = None,
+        brokers: int = BROKERS,
+        protocol: str = "PLAINTEXT",
+    ) -> None:
+        super().__init__(settings, brokers)
+        self._protocol = protocol
+        self._zookeeper: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        (self._root / self.log_file).write_text(
             "log4j.rootLogger=WARN, out\nlog4j.logger.kafka.log.LogCleaner=INFO\n"
             "log4j.appender.out=org.apache.log4j.ConsoleAppender\n"
             "log4j.appender.out.layout=org.apache.log4j.PatternLayout\n"
@@ -210,67 +292,28 @@ class Kafka:
             str(self._root / "zookeeper.properties"),
         )
         wait_until(lambda: answers(self._port), START_TIMEOUT_S, "Kafka's ZooKeeper answers")
-        for broker_id in range(1, self._count + 1):
-            self._start_broker(broker_id)
+        super().start()
 
-    def _java(self, heap: tuple[str, ...], main: str, *arguments: str) -> subprocess.Popen[str]:
-        return launch([*self._command(heap, main), *arguments], self._root / "output.log")
-
-    def _logging(self) -> str:
-        return f"-Dlog4j.configuration=file:{self._root}/log4j.properties"
-
-    def _command(self, heap: tuple[str, ...], main: str) -> list[str]:
-        # As Kafka's own start script sets it.
-        collector = ("-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true")
-        # The tests, which start a Kafka too, choose another collector for all JVMs by that variable.
-        java = ("env", "-u", "JDK_JAVA_OPTIONS", "java")
-        return [*java, *heap, *collector, self._logging(), "-cp", f"{self.jars}/*", main]
-
-    def _start_broker(self, broker_id: int) -> None:
-        properties = self._root / f"broker-{broker_id}.properties"
-        properties.write_text(
-            f"broker.id={broker_id}\nlisteners={self._protocol}://127.0.0.1:{self._port + broker_id}\n"
-            f"log.dirs={self._root}/broker-{broker_id}\nzookeeper.connect=127.0.0.1:{self._port}\n"
-            "auto.create.topics.enable=false\n"
-            + "".join(f"{name}={value}\n" for name, value in self._settings.items())
-        )
-        self._brokers[broker_id] = self._java(KAFKA_HEAP, "kafka.Kafka", str(properties))
-
-    def wait_ready(self) -> None:
-        for offset in range(1, self._count + 1):
-            wait_until(
-                lambda port=self._port + offset: answers(port), START_TIMEOUT_S, "a broker of Kafka answers"
-            )
+    def _settings_of(self, broker_id: int) -> dict[str, object]:
+        return {
+            "broker.id": broker_id,
+            "listeners": f"{self._protocol}://127.0.0.1:{self._port + broker_id}",
+            "zookeeper.connect": self.zookeeper,
+            **super()._settings_of(broker_id),
+        }
 
     @property
     def zookeeper(self) -> str:
         return f"127.0.0.1:{self._port}"
 
-    def output(self) -> str:
-        """What all of it said so far."""
-        return (self._root / "output.log").read_text()
-
-    def log_directory(self, broker_id: int) -> Path:
-        return self._root / f"broker-{broker_id}"
-
-    def broker_pids(self) -> dict[int, int]:
-        return {broker_id: process.pid for broker_id, process in self._brokers.items()}
-
     def other_pids(self) -> dict[str, int]:
         return {} if self._zookeeper is None else {"ZooKeeper": self._zookeeper.pid}
-
-    def kill(self, broker_id: int) -> None:
-        self._brokers[broker_id].kill()
-        self._brokers[broker_id].wait()
-
-    def ask_to_stop(self, broker_id: int) -> None:
-        self._brokers[broker_id].terminate()
 
     def revive(self, broker_id: int) -> None:
         """It does not start while its last session stands."""
         self._brokers[broker_id].wait()
         self.wait_forgotten(broker_id)
-        self._start_broker(broker_id)
+        super().revive(broker_id)
 
     def wait_forgotten(self, broker_id: int) -> None:
         zookeeper = KazooClient(self.zookeeper)
@@ -283,23 +326,23 @@ class Kafka:
             zookeeper.close()
 
     def stop(self) -> None:
-        for process in self._brokers.values():
-            process.kill()
-            process.wait()
+        """Brokers first: without their ZooKeeper they would write of nothing else."""
+        for broker_id in self._brokers:
+            self.kill(broker_id)
         if self._zookeeper is not None:
             end(self._zookeeper)
-        shutil.rmtree(self._root, ignore_errors=True)
+        super().stop()
 
 
 class Pair:
     """Both clusters, started when first asked for and shared by the parts of one run."""
 
-    def __init__(self, *, kafka: type[Kafka] | None, before: Path | None = None) -> None:
+    def __init__(self, *, kafka: type[KafkaBrokers] | None, before: Path | None = None) -> None:
         """``kafka``: the class of the other cluster; None measures our half alone. ``before``: the command of
         another checkout.
         """
         self.before = before
-        self.kafka_kind: type[Kafka] = kafka or Kafka
+        self.kafka_kind: type[KafkaBrokers] = kafka or Kafka
         self.with_kafka = kafka is not None and kafka.is_there()
         self._running: dict[str, Cluster] = {}
 
@@ -308,7 +351,7 @@ class Pair:
         return self._get(Sparklog)
 
     @property
-    def kafka(self) -> Kafka | None:
+    def kafka(self) -> KafkaBrokers | None:
         return self._get(self.kafka_kind) if self.with_kafka else None
 
     def all(self) -> list[Cluster]:

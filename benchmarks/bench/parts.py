@@ -8,7 +8,7 @@ from typing import Final
 from bench.aims import at_least
 from bench.before import before
 from bench.clients import clients
-from bench.clusters import Cluster, Kafka, Pair, Sparklog
+from bench.clusters import Cluster, Kafka, KafkaBrokers, Pair, Sparklog
 from bench.control import controller
 from bench.disk import compaction, recovery, storage
 from bench.faults import faults, writes_again
@@ -50,7 +50,9 @@ def start(pair: Pair, scale: Scale) -> PartResult:
     """Seconds from the command to the first acknowledged write, to a topic of three replicas made for it."""
     seconds: dict[str, list[float]] = {}
     story: list[tuple[str, float]] = []
-    kinds: list[type[Sparklog] | type[Kafka]] = [Sparklog, *([pair.kafka_kind] if pair.with_kafka else [])]
+    kinds: list[type[Sparklog] | type[KafkaBrokers]] = [Sparklog]
+    if pair.with_kafka:
+        kinds.append(pair.kafka_kind)
     for _ in range(scale.starts):
         for kind in kinds:
             cluster = kind()
