@@ -5,7 +5,6 @@ pytest -m clients tests/interop -k kafkajs     one client
 pytest -m clients tests/interop --against-kafka   the same cases upon Apache Kafka 3.9
 """
 
-import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -15,7 +14,7 @@ import pytest
 
 from sparklog.testing import InProcessCluster
 from tests.interop.clients import BY_NAME, CLIENTS, HERE
-from tests.interop.driver import Driver, RefusedError
+from tests.interop.driver import Driver
 from tests.interop.known import OF_CLIENTS, OF_OURS
 from tests.interop.table import Table
 from tests.interop.targets import OFFSETS_PARTITIONS, KafkaTarget, SparklogTarget, Target
@@ -29,7 +28,6 @@ SETTINGS = {
     "log.cleaner.enable": "false",
 }
 _numbers = itertools.count(1)
-_topics_of_the_case: list[str] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -135,34 +133,20 @@ def reference(start_driver: Callable[..., Driver], _drivers: dict[str, Driver]) 
 
 
 @pytest.fixture
-def reference_of_topics(reference: Driver) -> Iterator[Driver]:
-    """The reference, which deletes the topics of a case after it: clients that ask for all topics again and
-    again would otherwise have the brokers do more with each case, and a start would recover all of them.
-    """
-    _topics_of_the_case.clear()
-    yield reference
-    for name in _topics_of_the_case:
-        if reference.is_alive:
-            with contextlib.suppress(RefusedError):  # the case deleted it
-                reference.delete_topic(topic=name)
-
-
-@pytest.fixture
-def topic(reference_of_topics: Driver) -> str:
+def topic(reference: Driver) -> str:
     """A new topic with one partition and three replicas."""
-    return new_topic(reference_of_topics)
+    return new_topic(reference)
 
 
 def new_topic(reference: Driver, partitions: int = 1, **configs: str) -> str:
     name = f"topic-{next(_numbers)}"
     reference.create_topic(topic=name, partitions=partitions, configs=configs)
-    _topics_of_the_case.append(name)
     return name
 
 
 @pytest.fixture
-def make_topic(reference_of_topics: Driver) -> Callable[..., str]:
-    return lambda partitions=1, **configs: new_topic(reference_of_topics, partitions, **configs)
+def make_topic(reference: Driver) -> Callable[..., str]:
+    return lambda partitions=1, **configs: new_topic(reference, partitions, **configs)
 
 
 @pytest.fixture
