@@ -1,7 +1,8 @@
 """This checkout's brokers against another one's, in turns: what changes of the code cost where nothing is on.
 
 The other checkout is installed in an environment of its own; `--before` names the `sparklog` command there.
-Clients are the same, of this checkout. CPU is the measure: its ratio is of the lower quartiles of all rounds.
+Kafka's clients are the same; Spark has the data source of each checkout. CPU is the measure: its ratio is of
+the lower quartiles of all rounds.
 """
 
 import time
@@ -13,8 +14,9 @@ from bench import groups, transactions
 from bench.clients import one_by_one
 from bench.clusters import Pair, Sparklog
 from bench.kafka_clients import create_topic, wait_in_sync
-from bench.report import PartResult, Row
+from bench.report import PartResult, Row, figure
 from bench.scale import Scale, say
+from bench.spark import SOURCES, Spark, sources_of
 from bench.turns import pairs_row, quartile_of, spending
 
 NOW: Final = "now"
@@ -23,6 +25,9 @@ SPELL_S: Final = 4.0
 IDLE_S: Final = 3.0
 
 IDLE: Final = "seconds without a request"
+WRITE: Final = "Spark batch write"
+READ: Final = "Spark batch read, all columns"
+SPARK_PARTITIONS: Final = 4
 
 Work = Callable[[Sparklog], int]
 """How often it was done in a spell."""
@@ -35,12 +40,18 @@ def before(pair: Pair, scale: Scale) -> PartResult:
     pair.stop()  # what else runs here would be measured too
     found = Found()
     clusters = {NOW: Sparklog(), BEFORE: Sparklog(command=pair.before)}
+    sources = {NOW: SOURCES, BEFORE: sources_of(pair.before)}
     try:
         for cluster in clusters.values():
             _get_ready(cluster, scale)
-        for number in range(scale.pairs):
-            for name, cluster in list(clusters.items())[:: -1 if number % 2 else 1]:
-                found.one_turn(name, cluster, scale, number)
+        with Spark(sources[NOW]) as now, Spark(sources[BEFORE]) as earlier:
+            sparks = {NOW: now, BEFORE: earlier}
+            for name, spark in sparks.items():
+                _rows(spark, clusters[name], "warm", scale.rows)
+            for number in range(scale.pairs):
+                for name, cluster in list(clusters.items())[:: -1 if number % 2 else 1]:
+                    found.one_turn(name, cluster, scale, number)
+                    found.note_rows(name, _rows(sparks[name], cluster, f"rows-{number}", scale.rows))
     finally:
         for cluster in clusters.values():
             cluster.stop()
@@ -56,6 +67,24 @@ def _get_ready(cluster: Sparklog, scale: Scale) -> None:
         wait_in_sync(cluster.bootstrap, topic)
     transactions.warm_up(cluster)
     one_by_one(cluster, SPELL_S)
+
+
+Rows = dict[str, tuple[float, float]]
+"""Of each work of Spark: rows a second, and the brokers' CPU microseconds for a row."""
+
+
+def _rows(spark: Spark, cluster: Sparklog, topic: str, rows: int) -> Rows:
+    """Spark writes rows to a new topic and reads them, by default options."""
+    create_topic(cluster.bootstrap, topic, SPARK_PARTITIONS)
+    wait_in_sync(cluster.bootstrap, topic)
+    spark.ask("hold", rows=rows)
+    order = {"form": "sparklog", "servers": cluster.bootstrap, "topic": topic}
+    measured: Rows = {}
+    for work, what, more in ((WRITE, "write", {"rows": rows, "options": {}}), (READ, "read", {})):
+        with spending(cluster) as spent:
+            seconds = float(spark.ask(what, **order, **more)["seconds"])
+        measured[work] = (rows / seconds, spent.brokers_cpu_s * 1e6 / rows)
+    return measured
 
 
 class Found:
@@ -86,6 +115,11 @@ class Found:
         self.note(work, name, count / spent.seconds, cpu_us)
         say(f"{name}, {work}: {count / spent.seconds:,.0f} a second, {cpu_us:,.0f} us of CPU each")
 
+    def note_rows(self, name: str, measured: Rows) -> None:
+        for work, (rate, cpu_us) in measured.items():
+            self.note(work, name, rate, cpu_us)
+            say(f"{name}, {work}: {rate:,.0f} rows a second, {cpu_us:.2f} us of CPU each")
+
     def note(self, work: str, name: str, rate: float, cpu_us: float) -> None:
         self._rates.setdefault(work, {NOW: [], BEFORE: []})[name].append(rate)
         self._cpu_us.setdefault((work, name), []).append(cpu_us)
@@ -97,7 +131,7 @@ class Found:
             if work != IDLE:
                 made.append(pairs_row(f"{work}: rate, now against before", rates, "a second"))
             now, earlier = (quartile_of(self._cpu_us[work, name]) or 0.0 for name in (NOW, BEFORE))
-            note = f"{now:,.0f} us against {earlier:,.0f} us"
+            note = f"{figure(now)} us against {figure(earlier)} us"
             title = f"{work}: brokers' CPU, now against before"
             made.append(Row(title, "ratio", now / earlier, more_is_better=False, note=note))
         return made

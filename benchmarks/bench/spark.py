@@ -23,8 +23,23 @@ def has_connector() -> bool:
     return CONNECTOR_JARS.is_dir() and (CACHE / "venv/.installed").exists()
 
 
+def sources_of(command: Path) -> str:
+    """A PYTHONPATH: where the environment of a ``sparklog`` command has the package and the data source."""
+    program = "import sparklog, pyspark_sparklog as d; print(sparklog.__file__, d.__file__)"
+    told = subprocess.run(
+        [command.with_name("python"), "-c", program], capture_output=True, text=True, check=True, cwd="/"
+    )
+    return ":".join(str(Path(file).parents[1]) for file in told.stdout.split())
+
+
 class Spark:
-    """One local Spark; Kafka's connector is in it where it could be had."""
+    """One local Spark; Kafka's connector is in it where it could be had.
+
+    ``sources``: a PYTHONPATH with the data source, by default this checkout's.
+    """
+
+    def __init__(self, sources: str = SOURCES) -> None:
+        self._sources = sources
 
     def __enter__(self) -> "Spark":
         python = str(CONNECTOR_PYTHON) if has_connector() else sys.executable
@@ -34,7 +49,7 @@ class Spark:
         CACHE.mkdir(parents=True, exist_ok=True)
         with self._log.open("wb") as log:
             self._process = launch(
-                ["env", f"PYSPARK_PYTHON={python}", f"PYTHONPATH={SOURCES}", python, worker, jars],
+                ["env", f"PYSPARK_PYTHON={python}", f"PYTHONPATH={self._sources}", python, worker, jars],
                 self._log,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -19,7 +19,7 @@ def test_a_rate_is_the_median_of_the_rounds_ratios_and_cpu_the_ratio_of_lower_qu
         found.note("produces", BEFORE, earlier, cpu_us=earlier * 2)
     rate, cpu = found.rows()
     assert (rate.work, rate.ours) == ("produces: rate, now against before", 2.0)
-    assert (cpu.ours, cpu.note) == (0.45, "90 us against 200 us")
+    assert (cpu.ours, cpu.note) == (0.45, "90.0 us against 200 us")
 
 
 def test_without_another_checkout_the_part_is_left_out() -> None:
