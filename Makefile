@@ -10,8 +10,6 @@ OLDER_SPARK := 4.2.1
 OLDER_VENV  := .venv-spark-4.2
 OLDER_STAMP := $(OLDER_VENV)/.installed-$(OLDER_SPARK)
 OLDER_TESTS := tests/datasource tests/runtime/test_data_jobs.py
-OLDER_SAMPLE := tests/datasource/test_spark_roundtrip.py
-OLDER_SAMPLE_NAMES := "come_back or told_apart or decide or overwritten or new_thread"
 
 # Most tests wait for something, so four processes share two cores well. Files begin in the order of tests/conftest.py, long
 # rooms first; by default those with the most tests would begin, and the longest would run last, beside nothing.
@@ -31,12 +29,12 @@ TESTS_OF_THE_PROOF = $(filter-out $(SEEDS_OF_THE_PROOF),$(shell grep -rlE 'mark\
 # Brokers, workers and tests are many processes. Without bytecode on disk each of them compiles the package once more.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test spark-classes older-spark older-sample bytecode proof simulate fuzz index lint bench clients remote page screenshots chaos dist audit setup clean
+.PHONY: demo test spark-classes older-spark bytecode proof simulate fuzz index lint bench clients remote page screenshots chaos dist audit setup clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo   run the main job: earthquakes and flights through three replicated brokers"
-	@echo "make test   pass the tests, in about ten minutes: lint, a sample with PySpark $(OLDER_SPARK), all with the newest"
+	@echo "make test   pass the tests, in about ten minutes: lint, and all with the newest PySpark"
 	@echo "make proof  what takes too long for make test: the proof's own tests, more simulated seeds, PySpark $(OLDER_SPARK) in full, faults"
 	@echo "make setup  a virtual environment, .venv, with all of it"
 	@echo "make simulate SIMULATE_OPTIONS='--seeds 1-2000'   seeded runs of whole clusters (tests/proof/docs/simulation.md)"
@@ -89,16 +87,13 @@ lint: $(STAMP)
 	$(VENV)/bin/lint-imports
 	cd tests/proof && $(abspath $(VENV))/bin/lint-imports
 
-older-sample: $(OLDER_STAMP)
-	$(OLDER_VENV)/bin/python -m pytest -m every_spark -k $(OLDER_SAMPLE_NAMES) $(OLDER_SAMPLE)
-
 # Once, before several processes would compile the same files at the same time. What is wrong with them, the tests tell.
 bytecode: $(STAMP)
 	@$(PYTHON) -m pytest --collect-only -qq > /dev/null || true
 
-test: $(STAMP) $(OLDER_STAMP)
+test: $(STAMP)
 	@./scripts/setup --check-kcat
-	@$(MAKE) --no-print-directory -j 3 lint older-sample bytecode
+	@$(MAKE) --no-print-directory -j 2 lint bytecode
 	$(PYTHON) -m pytest $(IN_PROCESSES) $(TESTS)
 
 proof: $(STAMP) $(OLDER_STAMP) $(SPARK_CLASSES)

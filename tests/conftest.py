@@ -4,6 +4,7 @@ import gc
 import itertools
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -24,6 +25,8 @@ from tests.flakes import record
 
 TESTS = Path(__file__).parent
 BAD_INPUT = "tests/bad_input/"
+SPARK = re.compile(r"tests/(datasource/(batch/)?test_(spark_|source_over_tls)|remote/test_clients_on_)")
+TYPED_SPARK = re.compile(r"tests/datasource/test_spark_(columns|evolution|readme|schemas|typed|types|where)")
 LONG_ROOMS = ("runtime", "datasource", "proof", "bad_input")
 SESSION_TIMEOUT_MS = 6_000
 SHARED_SESSION_TIMEOUT_MS = 30_000
@@ -86,12 +89,15 @@ def pytest_configure(config: pytest.Config) -> None:
 class FilesTogether(LoadScopeScheduling):
     """Each of several processes (``-n``) runs whole files, because the tests of a file share what they start.
 
-    The cases of bad input share the table that becomes a page, so one process runs all of them.
+    The cases of bad input share the table that becomes a page, so one process runs all of them. Files that
+    use the session's Spark are for two processes: each Spark takes half a minute of CPU until it is warm.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return BAD_INPUT if file.startswith(BAD_INPUT) else file
+        if file.startswith(BAD_INPUT) or TYPED_SPARK.match(file):
+            return BAD_INPUT
+        return "Spark" if SPARK.match(file) else file
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesTogether:
@@ -108,6 +114,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         longest_s[item.path] = max(longest_s.get(item.path, 0), mark.args[0] if mark is not None else 0)
     in_long_room = {path: path.relative_to(TESTS).parts[0] in LONG_ROOMS for path in longest_s}
     items.sort(key=lambda item: (-longest_s[item.path], not in_long_room[item.path]))
+
+
+def pytest_collection_finish() -> None:
+    """Fourteen thousand tests live to the end: searching them for cycles, again and again, frees nothing."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

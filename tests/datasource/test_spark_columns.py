@@ -11,7 +11,7 @@ import pyspark_sparklog
 from sparklog.model.errors import SparklogError
 from sparklog.testing import InProcessCluster
 
-pytestmark = [pytest.mark.integration, pytest.mark.every_spark]
+pytestmark = pytest.mark.integration
 
 DDL = "id bigint, mag double, `a b` string, s struct<a: bigint>, at timestamp"
 ROWS = pa.table(

@@ -13,7 +13,7 @@ from sparklog.client.topic_schemas import describe_schemas
 from sparklog.model.schema.ddl_text import ddl_text
 from sparklog.testing import InProcessCluster
 
-pytestmark = [pytest.mark.integration, pytest.mark.every_spark]
+pytestmark = pytest.mark.integration
 
 FLOAT = pa.array([0.5], pa.float32())
 
@@ -49,6 +49,7 @@ def started() -> Iterator[list[Any]]:
         query.stop()
 
 
+@pytest.mark.every_spark
 def test_a_stream_runs_through_four_changes_without_a_restart_and_loses_no_row(
     cluster: InProcessCluster,
     read: Callable[..., Any],
@@ -220,6 +221,7 @@ def test_merge_schema_adds_the_frames_columns_and_widens(
     assert "topic 'evolution-untyped' is untyped, and has no columns to merge" in told
 
 
+@pytest.mark.proof
 def test_a_stream_merges_its_columns_and_goes_on_while_they_are_renamed(
     spark: Any,
     cluster: InProcessCluster,

@@ -194,6 +194,7 @@ def test_a_batch_write_in_foreachbatch_has_the_batch_s_number_as_its_version(
     assert texts(read("each")) == ["a"]
 
 
+@pytest.mark.proof
 def test_two_writers_to_one_topic_do_not_wait_for_each_other(
     cluster: InProcessCluster, spark: Any, read: Frames, append: Append
 ) -> None:

@@ -12,7 +12,7 @@ from sparklog.testing import InProcessCluster
 from tests.datasource.queries import WAIT_S
 from tests.pages import DOCS, blocks_of
 
-pytestmark = [pytest.mark.integration, pytest.mark.every_spark]
+pytestmark = pytest.mark.integration
 
 PAGE = DOCS / "spark.md"
 (UPDATE,) = (block.text for block in blocks_of(PAGE) if block.kind == "python")

@@ -11,7 +11,7 @@ from sparklog.testing import InProcessCluster
 from tests.datasource.queries import WAIT_S
 from tests.pages import DOCS, blocks_of
 
-pytestmark = [pytest.mark.integration, pytest.mark.every_spark]
+pytestmark = pytest.mark.integration
 
 README = DOCS.parent / "README.md"
 FIRST, PIPELINE = (block.text for block in blocks_of(README) if block.kind == "python")

@@ -16,7 +16,7 @@ from sparklog.model.schema.ddl_text import ddl_text
 from sparklog.model.schema.spark_json import parse_spark_json
 from tests.model.schema.schema_strategies import schemas, spelled
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.proof]
 
 PIECES = [
     "",

@@ -9,7 +9,7 @@ import pytest
 
 from tests.datasource.test_spark_types import AS_TEXT, VALUES
 
-pytestmark = [pytest.mark.integration, pytest.mark.every_spark]
+pytestmark = [pytest.mark.integration, pytest.mark.every_spark, pytest.mark.proof]
 
 TYPES = [kind for kind in VALUES if kind != "variant"]
 ZONE, LARGE = "spark.sql.session.timeZone", "spark.sql.execution.arrow.useLargeVarTypes"

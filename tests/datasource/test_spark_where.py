@@ -16,7 +16,7 @@ from sparklog.testing import InProcessCluster
 from sparklog_datasource.rows.typed_form import TypedForm, typed_row_type
 from tests.records.arrow.condition_strategies import ROW, conditions
 
-pytestmark = [pytest.mark.integration, pytest.mark.every_spark]
+pytestmark = pytest.mark.integration
 
 DDL = "id bigint, mag double, place string, at timestamp, s struct<a: bigint>"
 MAGS = [float(n) for n in range(8)] + [float("nan"), None]

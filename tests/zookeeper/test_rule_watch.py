@@ -66,6 +66,7 @@ def write(zookeeper, *patterns: Pattern) -> None:
         zookeeper.multi([Create(rules_path(one), RULES), notification])
 
 
+@pytest.mark.proof
 def test_a_hundred_thousand_rules_are_read_within_seconds(server, zookeeper) -> None:
     for kind in PatternType:
         zookeeper.multi([Create(rules_path(pattern(f"t{n}", kind)), RULES) for n in range(50_000)])

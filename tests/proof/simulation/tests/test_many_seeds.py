@@ -1,4 +1,4 @@
-"""Seeds in as many processes as there are CPUs: a dozen always, more in ``make proof``, as time allows."""
+"""Seeds in as many processes as there are CPUs: eight always, more in ``make proof``, as time allows."""
 
 import time
 
@@ -11,11 +11,11 @@ from simulation.plans.plan import draw_plan
 from simulation.seeds import fleet
 from simulation.seeds.fleet import Summary, processes_for, summaries
 
-SEEDS = range(1, 13)
+SEEDS = range(1, 9)
 PLANS = range(1, 201)
-SEEDS_OF_THE_PROOF = range(13, 1_513)
+SEEDS_OF_THE_PROOF = range(9, 1_509)
 AT_A_TIME = 50
-PROOF_S = 120.0
+PROOF_S = 100.0
 """``make proof`` runs as many of its seeds as begin within so many seconds."""
 
 
@@ -62,6 +62,7 @@ def test_two_hundred_plans_have_every_kind_of_fault_and_of_operation():
     assert {one.kind for plan in plans for one in plan.operations} == set(ALL_OPERATIONS)
 
 
+@pytest.mark.proof
 def test_several_processes_tell_the_same_in_the_same_order(monkeypatch):
     monkeypatch.setattr(fleet, "SEEDS_AT_A_TIME", 2)
     seeds = range(1, 8)
