@@ -306,7 +306,8 @@ def test_a_file_of_passwords_that_others_may_open(
 
 
 def test_an_authorizer_that_lets_no_broker_in(told: Callable[..., str], case: Case) -> None:
-    seen = told("-c", "authorizer.class.name=kafka.security.authorizer.AclAuthorizer", status=2)
+    authorizer = "authorizer.class.name=kafka.security.authorizer.AclAuthorizer"
+    seen = told("--port", "0", "-c", authorizer, status=2)
     case("an authorizer, and brokers that nobody knows", "`sparklog start`", seen)
 
 
