@@ -7,6 +7,8 @@ command that is killed by SIGKILL leaves its last seconds to be printed once mor
 import argparse
 import time
 
+import pyarrow as pa
+
 from sparklog.cli.logs.consume.alone import isolation_level
 from sparklog.cli.logs.consume.printing import RecordPrinter
 from sparklog.cli.progress import PATIENCE_S, say
@@ -43,14 +45,27 @@ def read_as_member(cluster: ClusterClient, arguments: argparse.Namespace, topics
         while not ended.is_set() and not printer.is_done:
             wait_ms = printer.wait_ms
             polled = consumer.poll(wait_ms)
-            for topic_partition, rows in polled:
-                printed = printer.print(topic_partition, rows)
-                if printed < rows.num_rows:  # so that the group's next member begins with the rest
-                    consumer.seek(topic_partition, rows.column("offset")[printed].as_py())
+            for topic_partition, offset in _print_all(printer, polled).items():
+                consumer.seek(topic_partition, offset)
             if not consumer.is_member:
                 waiting.note(consumer.obstacle)
             elif not polled:
                 printer.note_silence(wait_ms)
+
+
+def _print_all(
+    printer: RecordPrinter, polled: list[tuple[TopicPartition, pa.RecordBatch]]
+) -> dict[TopicPartition, int]:
+    """Print what is wanted of a poll; returns the first offset that was not printed of each partition.
+
+    A partition may have several batches in a poll. Those after its first unprinted record are unprinted, too.
+    """
+    unprinted: dict[TopicPartition, int] = {}
+    for topic_partition, rows in polled:
+        printed = printer.print(topic_partition, rows)
+        if printed < rows.num_rows:
+            unprinted.setdefault(topic_partition, rows.column("offset")[printed].as_py())
+    return unprinted
 
 
 class _Waiting:
