@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sparklog.model.transaction_end import TransactionEnd
+from sparklog.records.control import build_marker
 from sparklog.records.envelope import Compression, build_envelope, split, stamp
 from sparklog.records.payload import payload_of
 from sparklog.records.payload_kinds import PayloadKind
@@ -61,6 +63,21 @@ def test_records_before_the_log_start_are_not_found(bench: Any, kind: PayloadKin
     log.raise_log_start(2)
     assert log.offset_for_timestamp(100) == (2, 200)
     assert log.offset_for_timestamp(201) == (3, 250)
+
+
+@pytest.mark.bug(
+    "B91", "records", "A search by time finds the end of a write, and a read up to it ends too early."
+)
+def test_the_end_of_a_write_is_no_record_however_late_it_is(bench: Any) -> None:
+    log = bench.open(SMALL)
+    append_records(log, PayloadKind.ARROW, [100, 200])
+    marker = bytearray(build_marker(TransactionEnd(True, 0), producer_id=9, producer_epoch=0, now_ms=9_000))
+    stamp(marker, 0, log.log_end_offset, 0)
+    log.append(marker, split(marker))
+    append_records(log, PayloadKind.ARROW, [300, 400])
+    assert log.offset_for_timestamp(201) == (3, 300)
+    assert log.offset_for_timestamp(401) is None
+    assert log.max_timestamp() == (2, 9_000)
 
 
 def test_an_empty_log_has_no_times(bench: Any) -> None:

@@ -63,22 +63,35 @@ class SegmentSearch:
         return None
 
     def offset_for_timestamp(self, timestamp_ms: int, log_start_offset: int) -> tuple[int, int] | None:
-        """Offset and timestamp of the first record at or after ``timestamp_ms``; None without one."""
+        """Offset and timestamp of the first record at or after ``timestamp_ms``; None without one.
+
+        Ends of transactions are no records: an end has the time of its write, which may be years after the
+        times that the records give themselves.
+        """
+        return self._first_from(timestamp_ms, log_start_offset, with_ends=False)
+
+    def max_timestamp(self, log_start_offset: int) -> tuple[int, int] | None:
+        """Offset and timestamp of the latest record or end of a transaction; None without a timestamp."""
+        greatest = max(segment.greatest_timestamp()[0] for segment in self._segments)
+        if greatest <= NO_TIMESTAMP:
+            return None
+        return self._first_from(greatest, log_start_offset, with_ends=True)
+
+    def _first_from(
+        self, timestamp_ms: int, log_start_offset: int, *, with_ends: bool
+    ) -> tuple[int, int] | None:
         for segment in self._segments[self.index_of(log_start_offset) :]:
             if segment.greatest_timestamp()[0] < timestamp_ms:
                 continue
             for position, header in segment.batches_from(timestamp_ms):
+                if header.is_control and not with_ends:
+                    continue
                 batch = segment.file.pread(header.size_bytes, position)
                 found = first_record_from(batch, header, timestamp_ms, log_start_offset)
                 if found is not None:
                     self._keep(segment)
                     return found
         return None
-
-    def max_timestamp(self, log_start_offset: int) -> tuple[int, int] | None:
-        """Offset and timestamp of the latest record; None if no record has a timestamp."""
-        greatest = max(segment.greatest_timestamp()[0] for segment in self._segments)
-        return self.offset_for_timestamp(greatest, log_start_offset) if greatest > NO_TIMESTAMP else None
 
     def aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
         """The aborted transactions with a record or marker in ``[start_offset, end_offset)``, and markers

@@ -148,6 +148,8 @@ class StoredSegments:
                     continue
                 (batch,) = self._batches(segment, [entry])
                 header = parse_header(batch)
+                if header.is_control:  # as on disk
+                    continue
                 found = first_record_from(batch, header, wanted.timestamp_ms, wanted.start_offset)
                 if found is not None:
                     return found if found[0] < wanted.end_offset else None

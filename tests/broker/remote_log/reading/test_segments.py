@@ -18,7 +18,9 @@ from sparklog.core.producers.transactions import AbortedTransaction
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.ids import TopicPartition
-from sparklog.records.envelope import Compression
+from sparklog.model.transaction_end import TransactionEnd
+from sparklog.records.control import build_marker
+from sparklog.records.envelope import Compression, stamp
 from sparklog.records.remote_segment.rest_object import open_rest_object
 from sparklog.remote.open_store import open_store
 from sparklog.remote.store import Failure, RemoteStoreError
@@ -67,13 +69,22 @@ class OneSegment:
         return [self.segment]
 
 
+def marker_at(offset: int) -> bytes:
+    """The end of a transaction, later than all records."""
+    marker = bytearray(build_marker(TransactionEnd(True, 0), producer_id=9, producer_epoch=0, now_ms=9_000))
+    stamp(marker, 0, offset, 0)
+    return bytes(marker)
+
+
 class Shelf:
     """A segment of ten batches of five records from offset 100 on, and its two objects."""
 
-    def __init__(self, kind="arrow", codec=Compression.NONE, *, kinds=None, **options) -> None:
+    def __init__(self, kind="arrow", codec=Compression.NONE, *, kinds=None, marker=None, **options) -> None:
         self.batches = [
             make(kinds[nth % len(kinds)] if kinds else kind, codec, PLAIN, 100 + 5 * nth) for nth in range(10)
         ]
+        if marker is not None:
+            self.batches[marker] = marker_at(100 + 5 * marker)
         built = build(self.batches, **options)
         self.store = Store({"x.arrow": built.arrow, "x.rest": built.rest})
         segment = StoredSegment(100, 150, "x.rest", len(built.rest), "x.arrow", (ABORTED,))
@@ -220,6 +231,12 @@ def test_a_record_is_found_by_its_time(timestamp_ms, bounds, found) -> None:
     """Each batch has the times 1,000 to 1,004."""
     for kind in ("arrow", "records"):
         assert first_of_time(Shelf(kind), timestamp_ms, **bounds) == found
+
+
+def test_a_search_by_time_passes_over_ends_of_transactions() -> None:
+    shelf = Shelf(marker=0)
+    assert first_of_time(shelf, 1_002) == (107, 1_002)
+    assert first_of_time(shelf, 9_000) is None
 
 
 def test_a_search_by_time_reads_the_batches_alone_that_may_have_it() -> None:
