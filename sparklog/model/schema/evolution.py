@@ -213,6 +213,8 @@ class _Evolution:
                 "value are widened, and within others a field, a.element or m.value"
             )
         now = history.types[-1][1]
+        if now == data_type:
+            raise SchemaError(f"column {path} is {now} already; leave this change out")
         if not all(widens(earlier, data_type) for _, earlier in history.types):
             raise SchemaError(
                 f"column {path} is {now}, and cannot be {data_type}: integers widen upwards, float to "
