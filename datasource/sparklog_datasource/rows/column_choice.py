@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from sparklog.model.errors import ConfigError, SchemaError
-from sparklog.model.schema.near_names import with_nearest
+from sparklog.model.schema.near_names import not_there
 from sparklog.model.schema.paths import parse_path, path_text, quoted
 
 COLUMNS: Final = "columns"
-_NAMES_SHOWN_MAX: Final = 20
 
 
 def named_columns(text: str) -> tuple[str, ...]:
@@ -52,15 +51,9 @@ def refuse_repeated(names: Sequence[str]) -> None:
 
 def refuse_unknown(names: Sequence[str], there: Sequence[str], whose: str) -> None:
     """ConfigError for a name that is not ``there``, with the nearest one that is."""
-    unknown = [with_nearest(name, there) for name in names if name not in there]
+    unknown = [name for name in names if name not in there]
     if unknown:
-        shown = ", ".join(map(quoted, there[:_NAMES_SHOWN_MAX]))
-        more = ", …" if len(there) > _NAMES_SHOWN_MAX else ""
-        word = "column" if len(unknown) == 1 else "columns"
-        raise ConfigError(
-            f"no {word} {', '.join(unknown)} in {whose}, which has {shown}{more}: correct the name, or load "
-            "again what was loaded before a change"
-        )
+        raise ConfigError(not_there(unknown, there, whose))
 
 
 def refuse_other_types(given: Any, expected: Any) -> None:

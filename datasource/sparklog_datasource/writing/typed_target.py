@@ -29,6 +29,7 @@ from sparklog.model.schema.data_types import Columns
 from sparklog.model.schema.ddl_text import ddl_text
 from sparklog.model.schema.document import SchemaDocument
 from sparklog.model.schema.merging import merge_changes
+from sparklog.model.schema.near_names import first_names
 from sparklog.model.schema.new_schema import new_schema
 from sparklog.model.schema.notation import without_inner_not_null
 from sparklog.model.schema.schema_settings import schema_settings
@@ -107,7 +108,7 @@ def find_target(
         raise ConfigError(
             f"cannot write to topic {topic!r}: there is none, and none is made for a frame without column "
             f"'value'. Create it, or set option {CREATE_TOPIC}=typed, which makes a topic with the frame's "
-            f"columns ({', '.join(schema.names[:5]) or 'none'})"
+            f"columns ({first_names(schema.names, 5) or 'none'})"
         )
     elif found is not None and not found.schema_version and options.new_topic is not None:
         raise ConfigError(

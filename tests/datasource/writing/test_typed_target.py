@@ -60,6 +60,15 @@ def test_a_batch_has_the_newest_version_and_fits_by_its_names(cluster: InProcess
         target(cluster, "target-batch")
 
 
+def test_the_refusal_of_a_topic_that_is_not_there_says_whether_it_names_all_columns(
+    cluster: InProcessCluster,
+) -> None:
+    for count, shown in [(5, r"\(a, b, c, d, e\)"), (6, r"\(a, b, c, d, e, …\)")]:
+        frame = StructType([StructField(name, IntegerType()) for name in "abcdef"[:count]])
+        with pytest.raises(ConfigError, match=f"makes a topic with the frame's columns {shown}"):
+            target(cluster, "target-nowhere", frame)
+
+
 @pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
 def test_a_streaming_query_keeps_the_version_of_its_plan_in_all_its_tasks(
     cluster: InProcessCluster, delivery: str, monkeypatch: pytest.MonkeyPatch

@@ -15,7 +15,7 @@ from typing import Final, NoReturn
 from sparklog.model.errors import SchemaError
 from sparklog.model.schema.data_types import Columns, Field, Scalar
 from sparklog.model.schema.ddl_text import type_text
-from sparklog.model.schema.near_names import with_nearest
+from sparklog.model.schema.near_names import not_there
 from sparklog.model.schema.paths import quoted
 from sparklog.model.schema.predicates.literals import TYPED, value_of
 from sparklog.model.schema.predicates.tokens import Token, tokens_of
@@ -30,7 +30,7 @@ _SIGNS: Final = {
     "=": Operator.EQUAL, "==": Operator.EQUAL, "!=": Operator.UNEQUAL, "<>": Operator.UNEQUAL,
     "<": Operator.LESS, "<=": Operator.AT_MOST, ">": Operator.GREATER, ">=": Operator.AT_LEAST,
 }  # fmt: skip
-_ARITHMETIC: Final = ("+", "-", "*", "/", "%", ".")
+_ARITHMETIC: Final = ("+", "-", "*", "/", "%")
 _WORDS: Final = frozenset({"and", "or", "not", "in", "is", "null", "between", "like", "true", "false"})
 """No name of a column, unless in backticks."""
 
@@ -108,6 +108,7 @@ class _Parser:
         """A term whose literal stands first."""
         start = self._next
         self._pass_literal()
+        self._refuse_arithmetic("filter the frame by it")
         operator = self._comparison() or self._refuse("a comparison with a column")
         column = self._column()
         end, self._next = self._next, start
@@ -141,7 +142,7 @@ class _Parser:
             raise SchemaError(f"{token}: functions have no place here; filter the frame by it")
         column = self._columns.get(token.text)
         if column is None:
-            raise SchemaError(f"no column {with_nearest(token.text, list(self._columns))} in the topic")
+            raise SchemaError(not_there([token.text], list(self._columns), "the topic"))
         if self._is_sign("."):
             self._refuse(f"a comparison of column {quoted(column.name)}: fields within it are not compared")
         if not isinstance(column.type, Scalar):
@@ -149,6 +150,7 @@ class _Parser:
                 f"column {quoted(column.name)} is {type_text(column.type)}: only columns with a single value "
                 "are compared; filter the frame by it"
             )
+        self._refuse_arithmetic("filter the frame by it")
         return column
 
     def _comparison(self) -> Operator | None:
@@ -171,8 +173,7 @@ class _Parser:
         ):
             self._refuse(f"a value for column {quoted(column.name)}, no column and no function")
         self._next += 1
-        if self._token.kind == "sign" and self._token.text in _ARITHMETIC:
-            self._refuse("one value: there is no arithmetic here")
+        self._refuse_arithmetic("write its result, or filter the frame by it")
         return value_of(column, token, sign=sign, typed=typed)
 
     def _values(self, column: Field) -> list[Value]:
@@ -239,6 +240,10 @@ class _Parser:
     def _need_sign(self, sign: str, wanted: str) -> None:
         if not self._takes_sign(sign):
             self._refuse(wanted)
+
+    def _refuse_arithmetic(self, remedy: str) -> None:
+        if self._token.kind == "sign" and self._token.text in _ARITHMETIC:
+            raise SchemaError(f"{self._token}: arithmetic has no place here; {remedy}")
 
     def _refuse(self, wanted: str) -> NoReturn:
         raise SchemaError(f"expected {wanted}; found {self._token}")
