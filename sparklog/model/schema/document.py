@@ -112,6 +112,19 @@ class SchemaDocument:
         found = [history for history in self.columns if history.id == column]
         return _valid_at(found[0].names, self.version) if found else ""
 
+    def renamed(self, version: int) -> dict[str, str]:
+        """Names that columns of ``version`` had before, each with the column's name in it; those that are
+        taken in it again are left out.
+        """
+        kept = [column for column in self.columns if column.is_in(version)]
+        present = {column.id: _valid_at(column.names, version) for column in kept}
+        return {
+            earlier: present[column.id]
+            for column in kept
+            for since, earlier in column.names
+            if since < version and earlier not in present.values()
+        }
+
     def encode(self) -> bytes:
         document = {
             "format": FORMAT,

@@ -5,7 +5,8 @@ null, where null is allowed. Everything else is refused, with the names.
 """
 
 import difflib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from sparklog.model.errors import SchemaError
@@ -19,19 +20,26 @@ _WIDER: Final = {"float": ("double",), "date": ("timestamp_ntz",)} | {
     name: INTEGERS[nth + 1 :] for nth, name in enumerate(INTEGERS)
 }
 _NAMES_SHOWN_MAX: Final = 10
+_NONE_RENAMED: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-def fit(given: Columns, topic: Columns, void: Sequence[str] = ()) -> Columns:
+def fit(
+    given: Columns,
+    topic: Columns,
+    void: Sequence[str] = (),
+    renamed: Mapping[str, str] = _NONE_RENAMED,
+) -> Columns:
     """``given``, which a writer has, with the ids that its columns and fields have in ``topic``.
 
-    ``void`` names the writer's columns of nulls alone. Raises SchemaError for columns that do not fit.
+    ``void`` names the writer's columns of nulls alone; ``renamed`` has earlier names of the topic's columns,
+    each with the present one. Raises SchemaError for columns that do not fit.
     """
     names = [*(column.name for column in given), *void]
     twice = [quoted(name) for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise SchemaError(f"{_columns(twice)} there more than once; rename the others")
     theirs = {column.name: column for column in topic}
-    _refuse_others("", names, theirs)
+    _refuse_others("", names, theirs, renamed)
     missing = [
         quoted(column.name)
         for column in topic
@@ -74,8 +82,10 @@ def widens(given: Scalar, theirs: Scalar) -> bool:
     return theirs.name in _WIDER.get(given.name, ())
 
 
-def _refuse_others(parent: str, names: Sequence[str], theirs: Collection[str]) -> None:
-    others = [_other(parent, name, theirs) for name in names if name not in theirs]
+def _refuse_others(
+    parent: str, names: Sequence[str], theirs: Collection[str], renamed: Mapping[str, str] = _NONE_RENAMED
+) -> None:
+    others = [_other(parent, name, theirs, renamed) for name in names if name not in theirs]
     if others:
         more = len(others) - _NAMES_SHOWN_MAX
         shown = [*others[:_NAMES_SHOWN_MAX], *([f"and {more} more"] if more > 0 else [])]
@@ -85,7 +95,9 @@ def _refuse_others(parent: str, names: Sequence[str], theirs: Collection[str]) -
         )
 
 
-def _other(parent: str, name: str, theirs: Collection[str]) -> str:
+def _other(parent: str, name: str, theirs: Collection[str], renamed: Mapping[str, str]) -> str:
+    if name in renamed:
+        return f"{joined(parent, name)} (renamed to {joined(parent, renamed[name])})"
     lower = {one.lower(): one for one in theirs}
     near = difflib.get_close_matches(name.lower(), lower, n=1)
     path = joined(parent, name)

@@ -1,6 +1,7 @@
 """All versions of a typed topic's columns, as arrow payloads have them."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from sparklog.model.errors import SparklogError
 from sparklog.model.schema.data_types import Columns
@@ -28,6 +29,8 @@ class VersionColumns:
     key: int
     """The id of the column that is the record's key, or ``NO_COLUMN``."""
     timestamp: int
+    renamed: Mapping[str, str] = field(compare=False)
+    """Names that its columns had in earlier versions, each with the present one."""
 
     @property
     def not_null(self) -> Columns:
@@ -60,7 +63,8 @@ class TopicColumns:
         return VersionColumns(
             version,
             columns,
-            ArrowSchema(version, {field.id: arrow_column(field) for field in columns}),
+            ArrowSchema(version, {column.id: arrow_column(column) for column in columns}),
             NO_COLUMN if document.key is None else document.key,
             NO_COLUMN if document.timestamp is None else document.timestamp,
+            document.renamed(version),
         )

@@ -34,7 +34,7 @@ class WrittenRows:
     @classmethod
     def fitting(cls, version: VersionColumns, columns: Columns, void: Sequence[str] = ()) -> Self:
         """SchemaError for columns that do not fit; ``void`` names those that are null in all rows."""
-        given = fit(columns, version.columns, void)
+        given = fit(columns, version.columns, void, version.renamed)
         ids = {field.id for field in given}
         target = tuple(field for field in version.columns if field.id in ids)
         return cls(version, given, target or version.columns[:1])  # a batch has a column, be it of nulls

@@ -77,6 +77,17 @@ def test_a_name_that_was_dropped_comes_back_as_another_column() -> None:
     assert [field.id for field in schema.at(3)] == [1, 3]
 
 
+def test_earlier_names_of_columns_are_known_until_they_are_taken_again() -> None:
+    schema = after(document("a int, b int, c int", "", ""), "rename-column a=x", "rename-column b=y")
+    schema = after(schema, "rename-column x=z")
+    assert [schema.renamed(version) for version in (1, 2, 3)] == [
+        {},
+        {"a": "x", "b": "y"},
+        {"a": "z", "b": "y", "x": "z"},
+    ]
+    assert after(schema, "add-column a int", "drop-column y").renamed(4) == {"x": "z"}
+
+
 def test_values_widen_step_by_step() -> None:
     schema = document("a tinyint, d decimal(4,2)", "", "")
     for name in ("smallint", "int", "bigint"):

@@ -78,6 +78,11 @@ def test_what_does_not_fit_is_refused_with_its_names(ddl: str, void: tuple[str, 
         fitted(ddl, void)
 
 
+def test_a_name_that_a_column_had_before_comes_with_its_present_one():
+    with pytest.raises(SchemaError, match=r"columns size \(renamed to mag\), Mag \(near mag\) are not among"):
+        fit(parse_ddl("size double, Mag double"), parse_ddl("mag double"), renamed={"size": "mag"})
+
+
 def test_of_many_names_some_are_shown():
     with pytest.raises(SchemaError, match=r"x9, and 5 more are not among"):
         fitted("id bigint, " + ", ".join(f"x{n} int" for n in range(15)))
