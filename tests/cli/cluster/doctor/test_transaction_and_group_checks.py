@@ -81,16 +81,33 @@ def test_a_query_has_no_members_and_is_named() -> None:
 def test_a_group_that_lost_unread_records_is_a_warning() -> None:
     finding = the_one("groups", groups=(group(late=(), deleted=(BEGINS_AT_3,)),))
     assert finding.severity is Severity.warning
-    assert "partition orders-0 begin after its committed offset" in finding.value
+    assert "partition orders-0 begin after the committed offset" in finding.value
     abandoned = group(late=(), deleted=(BEGINS_AT_3,), group_state="Empty")
     assert the_one("groups", groups=(abandoned,)).severity is Severity.note
 
 
-def test_a_thousand_late_groups_are_bounded() -> None:
-    groups = tuple(replace(group(), group_id=f"g{number}") for number in range(1_000))
+def test_one_finding_stands_for_all_groups_with_the_same_fault_and_names_three() -> None:
+    many = {
+        "bills": group(),
+        "slow": group(moved=True),
+        "left": group(group_state="Empty"),
+        "lossy": group(late=(), deleted=(BEGINS_AT_3,)),
+        "left and lossy": group(late=(), deleted=(BEGINS_AT_3,), group_state="Empty"),
+    }
+    groups = tuple(replace(one, group_id=f"{name} {nth}") for nth in range(12) for name, one in many.items())
     findings = found("groups", groups=groups)
-    assert len(findings) == 21
-    assert findings[-1].subject == "980 more groups"
+    assert [(finding.severity, finding.subject) for finding in findings] == [
+        (severity, f"groups {name} 0, {name} 1, {name} 2 and 9 more")
+        for severity, name in [
+            (Severity.warning, "bills"),
+            (Severity.warning, "lossy"),
+            (Severity.note, "slow"),
+            (Severity.note, "left"),
+            (Severity.note, "left and lossy"),
+        ]
+    ]
+    assert f"{12 * 1_200} records of partition orders-0 are unread" in findings[0].value
+    assert "sparklog groups delete 'left 0' 'left 1' 'left 2' --root R" in findings[3].remedy
 
 
 def test_groups_that_were_not_looked_at_are_named() -> None:

@@ -1,34 +1,30 @@
 """Groups without progress, and groups that lost what they had not read. PURE."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from sparklog.cli.cluster.doctor.doctor_check import Check
 from sparklog.cli.cluster.doctor.doctor_facts import ClusterFacts, LateGroup, Part
-from sparklog.cli.cluster.doctor.doctor_finding import Finding, Severity, named
+from sparklog.cli.cluster.doctor.doctor_finding import NAMED_MAX, Finding, Severity, named
 from sparklog.client.group.group_admin import EMPTY
+from sparklog.client.group.lag_look import PartitionLag
 
 NAME: Final = "groups"
-SHOWN_MAX: Final = 20
 
 
 def examine_groups(facts: ClusterFacts) -> Iterator[Finding]:
-    for group in facts.groups[:SHOWN_MAX]:
-        if group.late:
-            yield _late(group, facts.options)
-        if group.deleted:
-            yield _deleted(group, facts.options)
-    left = len(facts.groups) - SHOWN_MAX
-    if left > 0:
-        yield Finding(
-            NAME,
-            Severity.warning,
-            f"{left} more groups",
-            "have unread records that are minutes old, or lost some",
-            "as above",
-            f"sparklog groups list {facts.options}",
-        )
+    for found in (_standing, _reading_on, _abandoned):
+        groups = [one for one in facts.groups if one.late and _judge(one) is found]
+        if groups:
+            yield found(groups, facts.options)
+    deleted = [one for one in facts.groups if one.deleted]
+    for severity, groups in (
+        (Severity.warning, [one for one in deleted if not _is_abandoned(one)]),
+        (Severity.note, [one for one in deleted if _is_abandoned(one)]),
+    ):
+        if groups:
+            yield _deleted(severity, groups, facts.options)
     if facts.groups_unseen:
         reason = next(iter(facts.groups_unseen.values()))
         yield Finding(
@@ -41,60 +37,89 @@ def examine_groups(facts: ClusterFacts) -> Iterator[Finding]:
         )
 
 
-def _late(group: LateGroup, options: str) -> Finding:
-    unread = sum(one.lag for one in group.late)
-    places = named("partition", [one.topic_partition for one in group.late])
-    value = f"{unread} records of {places} are unread, some for minutes; state {group.group_state}"
+_Found = Callable[[Sequence[LateGroup], str], Finding]
+
+
+def _judge(group: LateGroup) -> _Found:
     if group.moved:
-        return Finding(
-            NAME,
-            Severity.note,
-            _subject(group),
-            f"{value}; it reads on",
-            "its results are late",
-            f"sparklog groups describe {_word(group)} {options}; if the lag grows, more members, "
-            "then more partitions",
-        )
-    if group.group_state == EMPTY and not group.query:
-        return Finding(
-            NAME,
-            Severity.note,
-            _subject(group),
-            f"{value}; nobody reads",
-            "what retention deletes meanwhile it never reads",
-            f"start its consumers, or: sparklog groups delete {_word(group)} {options}",
-        )
+        return _reading_on
+    return _abandoned if _is_abandoned(group) else _standing
+
+
+def _is_abandoned(group: LateGroup) -> bool:
+    return group.group_state == EMPTY and not group.query
+
+
+def _reading_on(groups: Sequence[LateGroup], options: str) -> Finding:
+    return Finding(
+        NAME,
+        Severity.note,
+        _subject(groups),
+        f"{_unread(groups)}; it reads on",
+        "results are late",
+        f"sparklog groups describe {_words(groups)} {options}; if the lag grows, more members, "
+        "then more partitions",
+    )
+
+
+def _abandoned(groups: Sequence[LateGroup], options: str) -> Finding:
+    return Finding(
+        NAME,
+        Severity.note,
+        _subject(groups),
+        f"{_unread(groups)}; nobody reads",
+        "what retention deletes meanwhile is never read",
+        f"start the consumers, or: sparklog groups delete {_words(groups)} {options}",
+    )
+
+
+def _standing(groups: Sequence[LateGroup], options: str) -> Finding:
     return Finding(
         NAME,
         Severity.warning,
-        _subject(group),
-        f"{value}; it has committed nothing between two looks",
-        "its results stand still, and retention may delete what it has not read",
-        f"sparklog groups describe {_word(group)} {options} names its members: read their logs; "
+        _subject(groups),
+        f"{_unread(groups)}; nothing was committed between two looks",
+        "results stand still, and retention may delete what has not been read",
+        f"sparklog groups describe {_words(groups)} {options} names the members: read their logs; "
         "a hanging transaction comes first",
     )
 
 
-def _deleted(group: LateGroup, options: str) -> Finding:
-    reader = Severity.note if group.group_state == EMPTY and not group.query else Severity.warning
-    places = named("partition", [one.topic_partition for one in group.deleted])
+def _deleted(severity: Severity, groups: Sequence[LateGroup], options: str) -> Finding:
     return Finding(
         NAME,
-        reader,
-        _subject(group),
-        f"{places} begin after its committed offset",
-        "it has not read records that were deleted; it begins anew as auto.offset.reset says",
-        f"longer retention, or faster members: sparklog groups describe {_word(group)} {options}",
+        severity,
+        _subject(groups),
+        f"{_places([one for group in groups for one in group.deleted])} begin after the committed offset",
+        "records were deleted unread; reading begins anew as auto.offset.reset says",
+        f"longer retention, or faster members: sparklog groups describe {_words(groups)} {options}",
     )
 
 
-def _word(group: LateGroup) -> str:
-    """Its name in a command to paste: clients choose names, and a shell would obey some."""
-    return shlex.quote(group.group_id)
+def _unread(groups: Sequence[LateGroup]) -> str:
+    late = [one for group in groups for one in group.late]
+    states = sorted({group.group_state for group in groups})
+    return (
+        f"{sum(one.lag for one in late)} records of {_places(late)} are unread, some for minutes; "
+        f"state {', '.join(states)}"
+    )
 
 
-def _subject(group: LateGroup) -> str:
-    return f"group {group.group_id}" + (f" (query {group.query})" if group.query else "")
+def _places(lags: Sequence[PartitionLag]) -> str:
+    return named("partition", list(dict.fromkeys(one.topic_partition for one in lags)))
+
+
+def _words(groups: Sequence[LateGroup]) -> str:
+    """The names that the subject has, in a command to paste: clients choose them, and a shell would obey
+    some.
+    """
+    return " ".join(shlex.quote(group.group_id) for group in groups[:NAMED_MAX])
+
+
+def _subject(groups: Sequence[LateGroup]) -> str:
+    return named(
+        "group", [f"{one.group_id} (query {one.query})" if one.query else one.group_id for one in groups]
+    )
 
 
 GROUPS: Final = Check(
