@@ -26,11 +26,33 @@ def test_a_broker_that_should_serve_and_does_not(state: str, severity: Severity)
     assert "sparklog events --broker 2 --root R" in finding.remedy
 
 
-@pytest.mark.parametrize(("state", "wish"), [("stopped", "stopped"), ("drained", "drained")])
-def test_a_broker_that_somebody_stopped_is_a_note(state: str, wish: str) -> None:
-    finding = the_one("brokers", report=report(reported(1), reported(2, state, wish=wish), reported(3)))
+@pytest.mark.parametrize("wish", ["stopped", "drained"])
+def test_a_broker_that_somebody_stopped_is_a_note(wish: str) -> None:
+    stopped = reported(2, wish, wish=wish, replicas=3, reason="start it with: sparklog brokers start 2")
+    finding = the_one("brokers", report=report(reported(1), stopped, reported(3)))
     assert finding.severity is Severity.note
+    assert finding.value == f"is {wish}, as somebody wished"
+    assert "out of sync" in finding.harm
     assert finding.remedy == "sparklog brokers start 2 --root R"
+
+
+def test_a_drained_broker_harms_nothing_and_is_removed_or_filled() -> None:
+    finding = the_one(
+        "brokers", report=report(reported(1), reported(2, "drained", wish="drained"), reported(3))
+    )
+    assert (finding.severity, finding.harm) == (Severity.note, "none")
+    assert finding.value == "is drained, as somebody wished; it holds no replicas"
+    assert (
+        finding.remedy
+        == "sparklog brokers remove 2 --root R; or sparklog brokers start 2 --root R, then fill 2"
+    )
+
+
+def test_a_broker_that_stops_by_a_wish_says_what_it_does() -> None:
+    finding = the_one(
+        "brokers", report=report(reported(1), reported(2, "stopping", wish="stopped", replicas=3))
+    )
+    assert finding.value == "is stopping, and somebody wished it stopped"
 
 
 def test_a_report_that_is_old_means_that_no_controller_answers() -> None:

@@ -13,6 +13,8 @@ OLD_MS: Final = 10_000
 """From this age on a broker's copy of the report is no news: it cannot ask a controller."""
 
 SERVING: Final = "serving"
+STOPPED: Final = "stopped"
+DRAINED: Final = "drained"
 ON_THE_WAY: Final = ("starting", "recovering", "stopping", "draining")
 WAITS_FOR_PEOPLE: Final = ("no executor", "crash loop")
 """States that do not end by themselves."""
@@ -62,15 +64,8 @@ def _reported(broker: ReportedBroker, options: str) -> Iterator[Finding]:
     if broker.state == SERVING:
         return
     subject, reason = f"broker {broker.broker_id}", f": {broker.reason}" if broker.reason else ""
-    if broker.wish in ("stopped", "drained"):
-        yield Finding(
-            NAME,
-            Severity.note,
-            subject,
-            f"is {broker.state}, as somebody wished ({broker.wish}){reason}",
-            "its replicas are out of sync until it is back",
-            f"sparklog brokers start {broker.broker_id} {options}",
-        )
+    if broker.wish in (STOPPED, DRAINED):
+        yield _unwanted(broker, options)
         return
     severity = Severity.grave if broker.state in WAITS_FOR_PEOPLE else Severity.warning
     if broker.state in ON_THE_WAY:
@@ -83,6 +78,24 @@ def _reported(broker: ReportedBroker, options: str) -> Iterator[Finding]:
         "its replicas are out of sync; the death of another broker may stop writes",
         f"sparklog events --broker {broker.broker_id} {options} says what happened to it",
     )
+
+
+def _unwanted(broker: ReportedBroker, options: str) -> Finding:
+    """A broker that is away, or leaves, because somebody wished it."""
+    number, is_away = broker.broker_id, broker.state == broker.wish
+    value = f"is {broker.state}, as somebody wished"
+    if not is_away:
+        value = f"is {broker.state}, and somebody wished it {broker.wish}"
+    harm, remedy = (
+        "its replicas are out of sync until it is back",
+        f"sparklog brokers start {number} {options}",
+    )
+    if not broker.replicas:
+        value += "; it holds no replicas"
+        harm = "none"
+        if is_away and broker.wish == DRAINED:
+            remedy = f"sparklog brokers remove {number} {options}; or {remedy}, then fill {number}"
+    return Finding(NAME, Severity.note, f"broker {number}", value, harm, remedy)
 
 
 BROKERS: Final = Check(
