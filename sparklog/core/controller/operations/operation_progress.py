@@ -5,7 +5,7 @@ plan partitions.
 from sparklog.core.controller.operation_kind import OperationKind
 from sparklog.core.controller.operations.moves import moves_of
 from sparklog.core.controller.state.image import ClusterImage
-from sparklog.core.controller.state.operations import Operation
+from sparklog.core.controller.state.operations import Operation, Phase
 
 _BY_REPLICAS = (OperationKind.drain, OperationKind.fill)
 
@@ -24,12 +24,20 @@ def done_of(image: ClusterImage, operation: Operation) -> int:
     if operation.kind is OperationKind.reassign:
         return operation.total - len(moves_of(image, operation))
     if operation.kind not in _BY_REPLICAS:
-        return operation.position
+        return _restarted(image, operation) if operation.kind is OperationKind.restart else operation.position
     if operation.kind is OperationKind.drain:
         left = sum(image.counts.replicas[broker] for broker in operation.brokers)
     else:
         left = _lacking(image, operation) + len(moves_of(image, operation))
     return max(0, operation.total - left)
+
+
+def _restarted(image: ClusterImage, operation: Operation) -> int:
+    """A broker is done when it is in sync again: until then the next one, or the end, waits for it."""
+    if not operation.position or operation.phase is not Phase.begun:
+        return operation.position
+    last, counts = operation.brokers[operation.position - 1], image.counts
+    return operation.position - (counts.in_sync[last] < counts.replicas[last])
 
 
 def _lacking(image: ClusterImage, operation: Operation) -> int:

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from sparklog.core.controller.cluster_view import view_of
 from sparklog.core.controller.commands.operation_commands import CancelOperation, OperateBrokers
 from sparklog.core.controller.events.cluster_event import ClusterEvent
+from sparklog.core.controller.events.event_log import EventLog
 from sparklog.core.controller.operation_kind import OperationKind
 from sparklog.core.controller.state.applications import (
     Application,
@@ -14,7 +16,7 @@ from sparklog.core.controller.state.applications import (
     known_broker_path,
 )
 from sparklog.core.controller.state.operations import decode_operation, operation_path
-from sparklog.model.ids import BrokerId
+from sparklog.model.ids import BrokerId, ControllerEpoch
 
 APPLICATION = Application("shop", "driver-1", 9091, release="0.1.0")
 
@@ -92,6 +94,11 @@ class Operators:
 
     def state(self, operation):
         return self.stored(operation).state.value
+
+    def done(self, operation):
+        """How many are done, as the report of the cluster says it."""
+        view = view_of(self.world.machine.image, EventLog(ControllerEpoch(1)))
+        return next(one.done for one in view.operations if one.operation.id == operation)
 
     def waits(self, operation):
         return [wait.words for wait in self.world.machine.work.looks.waits.get(operation, ())]

@@ -29,6 +29,19 @@ def test_brokers_restart_one_after_the_other(world, operators):
     assert [operators.known(broker).starts for broker in (1, 2, 3)] == [1, 1, 1]
 
 
+def test_a_broker_counts_as_restarted_once_it_is_in_sync_again(world, operators):
+    world.create(min_insync_replicas="2")
+    operation = operators.begin("restart", 1, 2)
+    counted = [operators.done(operation)]
+    for broker in (1, 2):
+        restart_one(world, operators, broker)
+        counted.append(operators.done(operation))
+        operators.return_to_isrs(broker)
+        counted.append(operators.done(operation))
+    assert counted == [0, 0, 1, 1, 2]
+    assert operators.state(operation) == "done"
+
+
 def test_a_restart_does_not_begin_while_another_broker_is_not_back_in_sync(world, operators):
     world.create(replicas=((1, 2, 3), (1, 2, 3)))
     operation = operators.begin("restart", 1, 2)
