@@ -92,6 +92,15 @@ def test_a_partition_without_a_leader_is_told_once_as_a_warning(world):
     assert (str(lost), lost.is_warning) == ("1 partition has no leader (broker 3 left)", True)
 
 
+def test_an_election_is_an_event_of_the_brokers_that_led_before(world):
+    world.create("t", ((3, 1), (2, 3), (1, 2)))
+    (election,) = told(world.crash(3), EventKind.election)
+    assert election.brokers == (3,)
+    world.create("alone", ((2,), (2, 1)))
+    (led, lost) = told(world.crash(2), EventKind.election)
+    assert (led.brokers, lost.brokers) == ((2,), (2,))
+
+
 def test_losses_of_one_decision_are_one_event_that_counts_them(world):
     world.create("t", tuple((3,) for _ in range(5)))
     world.crash(3)

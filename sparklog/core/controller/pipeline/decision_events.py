@@ -92,16 +92,32 @@ def _elections(changed: Sequence[Changed], cause: Cause | None, now_ms: int) -> 
         after_s = "" if cause is None else f" after {(now_ms - cause.since_ms) / 1_000:.2f} s"
         has = "has a new leader" if len(led) == 1 else "have new leaders"
         words = f"{count_of(len(led), 'partition')} {has}{after_s}"
-        events.append(ClusterEvent(EventKind.election, _subject(led), words, why, topics=_topics_of(led)))
+        events.append(
+            ClusterEvent(
+                EventKind.election, _subject(led), words, why, _former(changed, led), topics=_topics_of(led)
+            )
+        )
     if lost:
         has = "has" if len(lost) == 1 else "have"
         words = f"{count_of(len(lost), 'partition')} {has} no leader"
         events.append(
             ClusterEvent(
-                EventKind.election, _subject(lost), words, why, topics=_topics_of(lost), is_warning=True
+                EventKind.election,
+                _subject(lost),
+                words,
+                why,
+                _former(changed, lost),
+                topics=_topics_of(lost),
+                is_warning=True,
             )
         )
     return events
+
+
+def _former(changed: Sequence[Changed], partitions: Sequence[TopicPartition]) -> tuple[BrokerId, ...]:
+    """The brokers that led the partitions before: an election is listed among their events."""
+    chosen = set(partitions)
+    return tuple(sorted({before.leader for one, before, _ in changed if one in chosen and before.has_leader}))
 
 
 def _moves(changed: Sequence[Changed]) -> list[ClusterEvent]:
