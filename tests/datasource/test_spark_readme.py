@@ -16,23 +16,27 @@ pytestmark = pytest.mark.integration
 README = DOCS.parent / "README.md"
 FIRST, PIPELINE = (block.text for block in blocks_of(README) if block.kind == "python")
 SERVERS = re.compile(r'^servers = ".*"$', re.MULTILINE)
-WAIT = re.compile(r"^query\.awaitTermination\(.*$", re.MULTILINE)
+TASKS = "spark.sql.shuffle.partitions"
 
 
 def run(text: str, spark: Any, cluster: InProcessCluster, **names: Any) -> dict[str, Any]:
     """Run a block upon this cluster."""
     servers = cluster.bootstrap_servers
     given = {"spark": spark, "servers": servers, "brokers": {"bootstrap.servers": servers}, **names}
-    own = WAIT.sub("", SERVERS.sub("", text))
+    own = SERVERS.sub("", text)
     exec(compile(own, str(README), "exec"), given)
     return given
+
+
+def rows_in(query: StreamingQuery) -> int:
+    return sum(report.numInputRows for report in query.recentProgress)
 
 
 def rows_of(query: StreamingQuery) -> int:
     """The rows that a query has read of what is there by now."""
     try:
         query.processAllAvailable()
-        return sum(report.numInputRows for report in query.recentProgress)
+        return rows_in(query)
     finally:
         query.stop()
 
@@ -40,8 +44,11 @@ def rows_of(query: StreamingQuery) -> int:
 def test_the_first_dataframe_is_written_as_columns_shown_and_counted_by_a_stream(
     spark: Any, cluster: InProcessCluster, capfd: Any
 ) -> None:
+    spark.conf.set(TASKS, 200)
     done = run(FIRST, spark, cluster)
-    assert rows_of(done["query"]) == 1_000
+    assert int(spark.conf.get(TASKS)) <= 4, "a new user would wait for many tasks without rows"
+    assert not done["query"].isActive
+    assert rows_in(done["query"]) == 1_000
     strong = {number: number % 70 / 10 for number in range(1_000) if number % 70 / 10 >= 6.5}
     assert {row.id: row.mag for row in done["strong"].collect()} == strong
     assert re.search(r"\| *\d+\|6\.[5-9]\|2", capfd.readouterr().out)

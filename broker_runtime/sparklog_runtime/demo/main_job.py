@@ -333,6 +333,5 @@ class Demo:
         else:
             screen.text("The next demo empties this folder; this goes on with its data, and keeps it:")
             screen.text(f"   {start_command(root)}")
-            screen.text(
-                "Or run the demo again with --keep, and look around with kcat while its cluster runs."
-            )
+            screen.text("Or let the cluster run, and look around with kcat and its page:")
+            screen.text("   make demo DEMO_OPTIONS=--keep (or sparklog demo --keep)")

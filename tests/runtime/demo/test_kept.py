@@ -44,7 +44,10 @@ def test_deaths_are_told_while_the_cluster_is_kept_and_not_while_the_demo_shows_
     demo = Demo(Cluster(tmp_path, notices), Screen(), notices, keep=keep)
     assert demo.run() == 0
     told = "sparklog: broker 2 (process 8) was killed\n"
-    assert capsys.readouterr().err == (told if keep else "")
+    shown = capsys.readouterr()
+    assert shown.err == (told if keep else "")
+    assert (Cluster.page_url in shown.out) is keep
+    assert ("make demo DEMO_OPTIONS=--keep" in shown.out) is not keep
     demo.hush()
     notices("too late")
     assert capsys.readouterr().err == ""
