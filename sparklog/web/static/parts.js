@@ -36,6 +36,10 @@ export function command(text) {
   return h("span", { class: "command" }, h("code", {}, text), button);
 }
 
+/** The commands that a view names, at its end. */
+export const commands = ({ commands: named }, ...before) => h("p", { class: "foot" }, ...before,
+  named.map((one) => h("span", { class: "named", "data-key": one.does }, `${one.does}: `, command(one.command))));
+
 /**
  * A table. Columns: {label, cell(row), end (right-aligned), sort (its name in the query), wide (may break)}.
  */

@@ -8,6 +8,7 @@ from sparklog.client.settings import describe_broker
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
 from sparklog.model.kafka_numbers import ConfigSource
 from sparklog.web.disks import ANSWER_TIMEOUT_MS, Disk
+from sparklog.web.shown_commands import of_broker, shown
 from sparklog.web.view_question import NothingThere, Question
 from sparklog.web.viewer import SLOW_MS, Viewer
 from sparklog.web.views.event_rows import event_row
@@ -27,6 +28,10 @@ def brokers(viewer: Viewer, _: Question) -> dict[str, object]:
         "age_ms": report.age_ms,
         "brokers": [_row(one, disks) for one in report.brokers],
         "controllers": [asdict(one) for one in report.controllers],
+        "commands": [
+            shown(viewer.options, "brokers list"),
+            shown(viewer.options, "brokers restart --all", does="To restart all, one at a time"),
+        ],
     }
 
 
@@ -47,6 +52,7 @@ def broker(viewer: Viewer, question: Question) -> dict[str, object]:
         "warnings": viewer.shared.get(("warnings", wanted), SLOW_MS, lambda: _warnings(viewer, wanted)),
         "settings": viewer.shared.get(("settings", wanted), SLOW_MS, lambda: _settings(viewer, wanted)),
         "events": [event_row(event) for event in events[:EVENTS_OF_BROKER]],
+        "commands": [of_broker(viewer.options, found)],
     }
 
 

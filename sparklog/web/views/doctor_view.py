@@ -8,6 +8,7 @@ from sparklog.cli.cluster.doctor.doctor_facts import ClusterFacts
 from sparklog.cli.cluster.doctor.examination import examine
 from sparklog.cli.cluster.doctor.gathering import FactsGathering, facts_without_brokers
 from sparklog.client.errors import ClusterUnavailable
+from sparklog.web.shown_commands import shown
 from sparklog.web.view_question import Question
 from sparklog.web.viewer import Viewer
 
@@ -23,7 +24,7 @@ def doctor(viewer: Viewer, _: Question) -> dict[str, object]:
         "findings": [asdict(finding) for finding in findings],
         "counts": Counter(finding.severity for finding in findings),
         "time_ms": facts.now_ms,
-        "command": f"sparklog doctor {viewer.options}",
+        "commands": [shown(viewer.options, "doctor")],
     }
 
 

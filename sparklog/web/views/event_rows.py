@@ -1,6 +1,7 @@
 """``/events``: what the controller decided and saw, the newest first."""
 
 from sparklog.core.controller.events.cluster_event import EventKind
+from sparklog.web.shown_commands import shown
 from sparklog.web.view_question import Question, page_of
 from sparklog.web.viewer import Viewer
 from sparklog.wire.messages.discovery.cluster_report import ReportedEvent
@@ -17,10 +18,15 @@ def events(viewer: Viewer, question: Question) -> dict[str, object]:
         and (broker is None or broker in event.brokers)
         and search in f"{event.subject} {event.words} {event.cause}".casefold()
     ]
-    shown = page_of(chosen, question)
-    rows = shown["rows"]
+    found = page_of(chosen, question)
+    rows = found["rows"]
     assert isinstance(rows, list)
-    return {**shown, "rows": [event_row(event) for event in rows], "kinds": list(EventKind)}
+    return {
+        **found,
+        "rows": [event_row(event) for event in rows],
+        "kinds": list(EventKind),
+        "commands": [shown(viewer.options, "events")],
+    }
 
 
 def event_row(event: ReportedEvent) -> dict[str, object]:

@@ -10,6 +10,7 @@ from sparklog.client.group.committed_offsets import fetch_committed
 from sparklog.client.group.group_admin import DEAD, GroupAdmin, MemberDescription
 from sparklog.client.group.lag_look import GroupLag, ends_of, query_of
 from sparklog.model.ids import TopicPartition
+from sparklog.web.shown_commands import of_group, shown
 from sparklog.web.view_question import NothingThere, Question, page_of
 from sparklog.web.viewer import Viewer
 
@@ -39,6 +40,7 @@ def _all(viewer: Viewer, question: Question) -> dict[str, object]:
         "time_ms": look.time_ms,
         "failed": [{"group_id": name, "reason": reason} for name, reason in look.failed.items()],
         "left_out": look.left_out,
+        "commands": [shown(viewer.options, "groups list")],
     }
 
 
@@ -69,6 +71,7 @@ def _one(viewer: Viewer, question: Question, name: str) -> dict[str, object]:
     rows = [_partition(one, committed, owners, ends) for one in partitions]
     rows.sort(key=lambda row: -(row["lag"] or 0))
     queries = [query_of(one.metadata) for one in committed.values()]
+    query = next((one for one in queries if one is not None), None)
     return {
         **page_of(rows, question),
         "group_id": name,
@@ -78,10 +81,11 @@ def _one(viewer: Viewer, question: Question, name: str) -> dict[str, object]:
         "coordinator": group.coordinator.id,
         "lag": sum(row["lag"] or 0 for row in rows),
         "moved_ms": viewer.history.moved_ms(name),
-        "query": next((query for query in queries if query is not None), None),
+        "query": query,
         "members": [_member(member) for member in group.members[:100]],
         "member_count": len(group.members),
         "history": viewer.history.of_group(name),
+        "commands": [of_group(viewer.options, name, is_query=query is not None)],
     }
 
 

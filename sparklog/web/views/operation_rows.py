@@ -2,6 +2,7 @@
 
 from sparklog.client.changes import ClusterChanges, OngoingMove
 from sparklog.model.ids import TopicPartition
+from sparklog.web.shown_commands import shown
 from sparklog.web.view_question import Question, page_of
 from sparklog.web.viewer import SLOW_MS, Viewer
 
@@ -22,4 +23,5 @@ def operations(viewer: Viewer, question: Question) -> dict[str, object]:
         }
         for one in sorted(moves)
     ]
-    return {**page_of(rows, question), "moving": viewer.report().moving}
+    commands = [shown(viewer.options, "brokers operations")]
+    return {**page_of(rows, question), "moving": viewer.report().moving, "commands": commands}

@@ -27,6 +27,7 @@ from sparklog.web.records.stretches import (
     offsets_left,
     oldest_first,
 )
+from sparklog.web.shown_commands import shown
 from sparklog.web.view_question import INT64_MAX, BadQuestion, NothingThere, Question
 from sparklog.web.viewer import Viewer
 
@@ -89,6 +90,9 @@ def records(viewer: Viewer, question: Question) -> dict[str, object]:
         "next": cursor_text(look.cursor),
         "left": look.left,
         "total": sum(bound.end - bound.begin for bound in look.bounds.values()),
+        "commands": [
+            shown(viewer.options, f"consume --topic={topic.name} --from-beginning --max-messages 10")
+        ],
     }
 
 

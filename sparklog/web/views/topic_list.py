@@ -7,6 +7,7 @@ from typing import Any, Final
 from sparklog.client.metadata.cluster_metadata import ClusterMetadata, TopicMetadata
 from sparklog.model.ids import TopicPartition
 from sparklog.web.disks import Disk
+from sparklog.web.shown_commands import shown
 from sparklog.web.view_question import Question, page_of
 from sparklog.web.viewer import Viewer
 from sparklog.web.views.overview import known_disks
@@ -39,7 +40,8 @@ def topics(viewer: Viewer, question: Question) -> dict[str, object]:
     rows.sort(key=lambda row: row["name"])
     rows.sort(key=SORTS[sort], reverse=question.flag("descending"))
     hidden = 0 if with_internal else sum(topic.is_internal for topic in seen.topics.values())
-    return {**page_of(rows, question), "internal": hidden}
+    commands = [shown(viewer.options, "topics list")]
+    return {**page_of(rows, question), "internal": hidden, "commands": commands}
 
 
 def sizes_of_topics(disks: list[Disk], seen: ClusterMetadata) -> Counter[str]:

@@ -13,6 +13,7 @@ from sparklog.client.transactions.transaction_admin import TransactionAdmin
 from sparklog.model.errors import KafkaError, SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import ConfigSource
+from sparklog.web.shown_commands import shown
 from sparklog.web.view_question import Question, page_of
 from sparklog.web.viewer import SLOW_MS, Viewer
 from sparklog.web.views.overview import known_disks
@@ -31,12 +32,12 @@ OFFSETS_TIMEOUT_MS: Final = 1_500
 
 def topic(viewer: Viewer, question: Question) -> dict[str, object]:
     found = topic_of(viewer, question)
-    shown = page_of(found.topic_partitions(), question)
-    partitions = shown.pop("rows")
+    listed = page_of(found.topic_partitions(), question)
+    partitions = listed.pop("rows")
     assert isinstance(partitions, list)
     seen, disks = viewer.metadata(), known_disks(viewer)
     return {
-        **shown,
+        **listed,
         "name": found.name,
         "topic_id": str(found.topic_id),
         "is_internal": found.is_internal,
@@ -51,8 +52,9 @@ def topic(viewer: Viewer, question: Question) -> dict[str, object]:
         "settings": viewer.shared.get(("topic", found.name), SLOW_MS, lambda: _settings(viewer, found.name)),
         "readers": _readers(viewer, found.name),
         "open": viewer.shared.get(
-            ("open", found.name, shown["page"]), SLOW_MS, lambda: _open_transactions(viewer, partitions)
+            ("open", found.name, listed["page"]), SLOW_MS, lambda: _open_transactions(viewer, partitions)
         ),
+        "commands": [shown(viewer.options, "topics describe", name=found.name)],
     }
 
 

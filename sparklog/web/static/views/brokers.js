@@ -1,7 +1,7 @@
 // Every broker that has registered, also one that is away; and one of them.
 import { h } from "../dom.js";
 import { ago, bytes, count, percent, plural, time } from "../format.js";
-import { bar, link, note, section, state, table, tile, title } from "../parts.js";
+import { bar, commands, link, note, section, state, table, tile, title } from "../parts.js";
 import { columns, plot, withPlots } from "../plot.js";
 import { eventList } from "./events.js";
 
@@ -35,7 +35,8 @@ export const brokers = {
   draw: (data) => h("div", {},
     title("Brokers"),
     table(COLUMNS, data.brokers, { caption: "Brokers", keyOf: (one) => one.broker_id, empty: "no broker has registered" }),
-    section("Controllers", table(CONTROLLERS, data.controllers, { caption: "Controllers", keyOf: (one) => `${one.host}:${one.port}` }))),
+    section("Controllers", table(CONTROLLERS, data.controllers, { caption: "Controllers", keyOf: (one) => `${one.host}:${one.port}` })),
+    commands(data)),
 };
 
 const DIRECTORIES = [
@@ -110,6 +111,7 @@ export const broker = {
       section("Log directories", table(DIRECTORIES, data.log_dirs, { caption: "Log directories", keyOf: (row) => row.log_dir, empty: "the broker does not answer" })),
       section(data.warnings.total > 50 ? `The last 50 of ${count(data.warnings.total)} warnings` : "Warnings", warnings(data.warnings)),
       section("Its events", eventList(data.events, "no event about it is kept")),
-      section("Settings that are not the default", data.settings === null ? note("the broker does not answer") : table(SETTINGS, data.settings, { caption: "Settings", keyOf: (row) => row.name })));
+      section("Settings that are not the default", data.settings === null ? note("the broker does not answer") : table(SETTINGS, data.settings, { caption: "Settings", keyOf: (row) => row.name })),
+      commands(data));
   },
 };

@@ -1,7 +1,7 @@
 // What is wrong, or less safe than it looks: each finding with value, harm and remedy.
 import { h } from "../dom.js";
 import { count, time } from "../format.js";
-import { command, note, section, state, table, title } from "../parts.js";
+import { commands, note, section, state, table, title } from "../parts.js";
 
 const LEVELS = { grave: "bad", warning: "warning", note: "quiet", ok: "well" };
 
@@ -28,8 +28,8 @@ export const doctor = {
     const well = data.findings.filter((row) => row.severity === "ok");
     return h("div", {},
       title("Doctor"),
-      note("Examined at ", time(data.time_ms), "; on a terminal: ", command(data.command)),
       section(`Findings: ${count(found.length)}`, table(FINDINGS, found, { caption: "Findings, the worst first", keyOf, empty: "nothing is wrong" })),
-      section(`Well: ${count(well.length)}`, table(WELL, well, { caption: "Checks that found nothing", keyOf })));
+      section(`Well: ${count(well.length)}`, table(WELL, well, { caption: "Checks that found nothing", keyOf })),
+      commands(data, "Examined at ", time(data.time_ms), ". "));
   },
 };

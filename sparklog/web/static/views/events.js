@@ -1,7 +1,7 @@
 // What the controller decided and saw, the newest first.
 import { h } from "../dom.js";
 import { time } from "../format.js";
-import { choice, note, pager, search, title } from "../parts.js";
+import { choice, commands, note, pager, search, title } from "../parts.js";
 
 export function eventList(rows, empty = "no event of this kind is kept") {
   if (rows.length === 0) return note(empty);
@@ -20,5 +20,6 @@ export const events = {
       choice(query, "Kind", "kind", [["", "all"], ...data.kinds.map((kind) => [kind, kind])]),
       h("label", { class: "field" }, h("span", {}, "Broker"), h("input", { type: "number", min: 0, "data-query": "broker", value: query.get("broker") ?? "" }))),
     eventList(data.rows),
-    pager(data)),
+    pager(data),
+    commands(data)),
 };

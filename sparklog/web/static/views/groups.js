@@ -1,7 +1,7 @@
 // Which reader lags: all groups and queries, and one of them.
 import { h } from "../dom.js";
 import { ago, count, plural, time } from "../format.js";
-import { command, href, link, note, pager, search, section, state, table, tile, title } from "../parts.js";
+import { commands, href, link, note, pager, search, section, state, table, tile, title } from "../parts.js";
 import { plot, withPlots } from "../plot.js";
 
 export const queryName = (query) => (query === null ? null : h("span", { class: "reason" },
@@ -26,7 +26,7 @@ function list(data, query) {
     pager(data),
     data.failed.length ? section("Not answered", h("ul", {}, data.failed.map((one) => h("li", { "data-key": one.group_id }, `${one.group_id}: ${one.reason}`)))) : null,
     data.left_out ? note(`${plural(data.left_out, "group")} more are not looked at`) : null,
-    h("p", { class: "foot" }, "As of ", time(data.time_ms), ". Lag is what a group has not read; groups are looked at every 30 seconds."));
+    commands(data, "As of ", time(data.time_ms), ". Lag is what a group has not read; groups are looked at every 30 seconds. "));
 }
 
 const PARTITIONS = [
@@ -58,10 +58,8 @@ function one(data) {
     section("Lag since the page began", data.history.length < 2 ? note("the second look at it is half a minute after the first") : plot("lag", "records")),
     section("Partitions", table(PARTITIONS, data.rows, { caption: "Partitions", keyOf: (row) => `${row.topic}-${row.partition}`, empty: "it has committed nothing, and has no partition" }), pager(data)),
     section("Members", table(MEMBERS, data.members, { caption: "Members", keyOf: (row) => row.member_id, empty: query ? "a query's tasks read alone; the group only shows how far" : "no member now" })),
-    h("p", { class: "foot" }, "To move it: ", command(`sparklog groups reset-offsets ${quoted(data.group_id)}`)));
+    commands(data));
 }
-
-const quoted = (text) => (/^[\w.@%+=:,/-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
 
 export const groups = {
   everyMs: 5000,

@@ -1,7 +1,7 @@
 // What moves now.
 import { h } from "../dom.js";
 import { count } from "../format.js";
-import { href, link, pager, section, table, title } from "../parts.js";
+import { commands, href, link, pager, section, table, title } from "../parts.js";
 
 const MOVES = [
   { label: "Partition", cell: (row) => link(href("topics", row.topic), `${row.topic}-${row.partition}`), wide: true },
@@ -13,5 +13,6 @@ export const operations = {
   title: () => "Operations",
   draw: (data) => h("div", {},
     title("Operations"),
-    section(`Partitions that move: ${count(data.total)}`, table(MOVES, data.rows, { caption: "Partitions that move", keyOf: (row) => `${row.topic}-${row.partition}` }), pager(data))),
+    section(`Partitions that move: ${count(data.total)}`, table(MOVES, data.rows, { caption: "Partitions that move", keyOf: (row) => `${row.topic}-${row.partition}` }), pager(data)),
+    commands(data)),
 };

@@ -2,7 +2,7 @@
 import { FORMATS, pretty, readable } from "../bytes.js";
 import { h } from "../dom.js";
 import { bytes, count, percent, plural, time } from "../format.js";
-import { choice, flag, href, link, note, search, title } from "../parts.js";
+import { choice, commands, flag, href, link, note, search, title } from "../parts.js";
 
 const LIVE_MS = 1000;
 const SHOWN_MAX = 500;
@@ -121,5 +121,6 @@ export const records = {
     progress(data, query),
     data.records.length ? h("div", { class: "records" }, h("div", { class: "head", "aria-hidden": "true" }, ["Partition:offset", "Time", "Key", "Value"].map((name) => h("span", {}, name))), data.records.map((one) => record(one, data, query.get("format") ?? ""))) : note(data.left > 0 ? "nothing found yet" : "no record is there"),
     data.records.length > 20 ? more(data) : null,
-    gaps(data)),
+    gaps(data),
+    commands(data)),
 };

@@ -1,7 +1,7 @@
 // One topic: its partitions, its readers, what holds them back, its settings.
 import { h } from "../dom.js";
 import { ago, bytes, count, perSecond, plural } from "../format.js";
-import { href, link, note, pager, section, state, table, tile, title } from "../parts.js";
+import { commands, href, link, note, pager, section, state, table, tile, title } from "../parts.js";
 import { queryName } from "./groups.js";
 
 const ids = (numbers, inSync = null) => numbers.map((id, position) => [
@@ -75,6 +75,7 @@ export const topic = {
       section("Partitions", table(PARTITIONS, data.rows.map((row) => ({ ...row, topic: data.name })), { caption: "Partitions", keyOf: (row) => row.partition }), pager(data)),
       section("Readers that commit", table(READERS, data.readers, { caption: "Readers", keyOf: (row) => row.group_id, empty: "no group and no query has committed offsets of it" })),
       section("Open transactions and writes", transactions(data.open)),
-      section("Settings", settings(data.settings)));
+      section("Settings", settings(data.settings)),
+      commands(data));
   },
 };

@@ -1,7 +1,7 @@
 // All topics; the server searches, sorts and cuts into pages.
 import { h } from "../dom.js";
 import { bytes, count, perSecond, plural } from "../format.js";
-import { choice, flag, href, link, pager, search, state, table, title } from "../parts.js";
+import { choice, commands, flag, href, link, pager, search, state, table, title } from "../parts.js";
 
 function health(row) {
   if (row.leaderless) return state(`${plural(row.leaderless, "partition")} without a leader`, "bad");
@@ -27,5 +27,6 @@ export const topics = {
       choice(query, "Show", "only", [["", "all"], ["unwell", "unwell ones"]]),
       flag(query, `Internal topics (${data.internal})`, "internal")),
     table(COLUMNS, data.rows, { caption: "Topics", keyOf: (row) => row.name, query, empty: "no topic is like that" }),
-    pager(data)),
+    pager(data),
+    commands(data)),
 };
