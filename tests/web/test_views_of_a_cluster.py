@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from sparklog.client.cluster_reports import operate_brokers
 from sparklog.testing import InProcessCluster
 from sparklog.web.page_app import STATIC, VIEWS
+from sparklog.wire.messages.admin.operate_brokers import OperateBrokersRequest
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -97,7 +99,25 @@ def test_events_are_chosen_by_kind_broker_and_words(ask: Any) -> None:
 
 def test_nothing_moves(ask: Any) -> None:
     found = ask("/operations")
-    assert (found["rows"], found["total"], found["moving"]) == ([], 0, 0)
+    assert (found["rows"], found["total"], found["moving"], found["operations"]) == ([], 0, 0, [])
+
+
+def test_an_operation_on_brokers_says_what_it_waits_for_and_is_kept_when_it_ends(
+    ask: Any, cluster: InProcessCluster
+) -> None:
+    request = OperateBrokersRequest(action="restart", brokers=[2, 1], request="a")
+    begun = operate_brokers(cluster.client, request, timeout_ms=30_000).operation
+    until(lambda: ask("/operations")["operations"], "the page shows the operation")
+    found = ask("/operations")
+    (shown,) = found["operations"]
+    assert (shown["id"], shown["kind"], shown["state"]) == (begun, "restart", "running")
+    assert (shown["now"], shown["then"], shown["done"], shown["total"]) == (2, [1], 0, 2)
+    assert shown["waiting_for"] == ["broker 2 runs, and no application says that it hosts it"]
+    assert f"sparklog brokers cancel {begun} --root /data" in [one["command"] for one in found["commands"]]
+    cancelled = OperateBrokersRequest(action="cancel", operation=begun)
+    operate_brokers(cluster.client, cancelled, timeout_ms=30_000)
+    until(lambda: ask("/operations")["operations"][0]["state"] == "cancelled", "the operation ends")
+    assert [one["does"] for one in ask("/operations")["commands"]] == ["On a terminal"]
 
 
 def test_the_doctor_finds_what_the_command_finds(ask: Any) -> None:

@@ -1,7 +1,28 @@
-// What moves now.
+// What is done to brokers, and what moves now.
 import { h } from "../dom.js";
-import { count } from "../format.js";
-import { commands, href, link, pager, section, table, title } from "../parts.js";
+import { count, plural, time } from "../format.js";
+import { bar, commands, href, link, pager, section, state, table, title } from "../parts.js";
+
+const ids = (brokers) => brokers.map((id, position) => [position ? ", " : "", link(`brokers/${id}`, id)]);
+
+const progress = (one) => bar(one.total ? one.done / one.total : 1, `${count(one.done)} of ${plural(one.total, one.unit)}`);
+
+/** What a person asks of one that is under way: which broker now, what it waits for, who is next. */
+function now(one) {
+  const waits = one.waiting_for.map((words) => h("div", {}, `waits for: ${words}`));
+  return [
+    one.now === null ? null : h("div", {}, "now ", link(`brokers/${one.now}`, `broker ${one.now}`), one.then.length ? [", then ", ids(one.then)] : null),
+    waits, one.reason];
+}
+
+const OPERATIONS = [
+  { label: "Operation", cell: (one) => `${one.id} ${one.kind}` },
+  { label: "Brokers", cell: (one) => (one.brokers.length ? ids(one.brokers) : "–") },
+  { label: "State", cell: (one) => state(one.state) },
+  { label: "Done", cell: progress },
+  { label: "Now", cell: now, wide: true },
+  { label: "Asked for", cell: (one) => [time(one.since_ms), h("span", { class: "reason" }, `by ${one.requested_by}`)] },
+];
 
 const MOVES = [
   { label: "Partition", cell: (row) => link(href("topics", row.topic), `${row.topic}-${row.partition}`), wide: true },
@@ -11,8 +32,12 @@ const MOVES = [
 
 export const operations = {
   title: () => "Operations",
-  draw: (data) => h("div", {},
-    title("Operations"),
-    section(`Partitions that move: ${count(data.total)}`, table(MOVES, data.rows, { caption: "Partitions that move", keyOf: (row) => `${row.topic}-${row.partition}` }), pager(data)),
-    commands(data)),
+  draw: (data) => {
+    const running = data.operations.filter((one) => one.state === "running");
+    return h("div", {},
+      title("Operations"),
+      section(`On brokers: ${count(running.length)} under way`, table(OPERATIONS, data.operations, { caption: "Operations on brokers", keyOf: (one) => one.id, empty: "there is no operation, and none has ended" })),
+      section(`Partitions that move: ${count(data.total)}`, table(MOVES, data.rows, { caption: "Partitions that move", keyOf: (row) => `${row.topic}-${row.partition}` }), pager(data)),
+      commands(data));
+  },
 };
