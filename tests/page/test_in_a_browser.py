@@ -80,6 +80,19 @@ def test_a_stranger_finds_a_record_by_clicks_alone(page: Any) -> None:
     wait_for_heading(page, "^flights$")
 
 
+def test_a_look_from_a_time_says_that_the_time_is_missing_or_too_late(
+    page: Any, cluster: StartedCluster
+) -> None:
+    page.goto(cluster.url + "topics/flights/records?from=time")
+    progress = page.locator(".progress")
+    progress.get_by_text("A time is missing").wait_for(timeout=SOON_MS)
+    page.get_by_label("Time (local)").fill("2099-12-31T23:59:59")
+    progress.get_by_text("No record is as late as that.").wait_for(timeout=SOON_MS)
+    page.get_by_label("Time (local)").fill("2001-01-01T00:00:00")
+    progress.get_by_text("50 records, the oldest first; at most 350 more.").wait_for(timeout=SOON_MS)
+    assert page.locator(".record").count() == 50
+
+
 def test_a_table_is_sorted_and_the_order_is_in_the_url(page: Any, cluster: StartedCluster) -> None:
     page.goto(cluster.url + "topics")
     page.get_by_role("button", name="Partitions").click()

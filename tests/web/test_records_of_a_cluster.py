@@ -67,6 +67,21 @@ def test_records_are_found_from_a_time_on(ask: Ask, written: int) -> None:
     assert ask("/topics/seen/records?from=time&time=0&limit=200")["left"] == 101
 
 
+def test_a_time_after_the_last_record_leaves_nothing_to_look_at(ask: Ask) -> None:
+    found = ask("/topics/seen/records?from=time&time=253402300799999")
+    assert (found["ahead"], found["left"], found["missing"]) == (0, 0, None)
+
+
+@pytest.mark.parametrize("begin", ["time", "offset"])
+def test_who_begins_at_a_time_or_offset_and_gives_none_gets_no_records(ask: Ask, begin: str) -> None:
+    found = ask(f"/topics/seen/records?from={begin}")
+    assert (found["records"], found["left"], found["missing"]) == ([], 0, begin)
+    given = ask(f"/topics/seen/records?from={begin}&{begin}=0")
+    assert (len(given["records"]), given["ahead"], given["missing"]) == (50, 301, None)
+    after = ask(f"/topics/seen/records?from={begin}&at={given['next']}")
+    assert (len(after["records"]), after["missing"]) == (50, None)
+
+
 def test_offsets_beyond_both_ends_are_the_ends(ask: Ask) -> None:
     found = ask("/topics/seen/records?from=offset&offset=5&partition=2&limit=3")
     assert [(one["partition"], one["offset"]) for one in found["records"]] == [(2, 5), (2, 6), (2, 7)]

@@ -1,7 +1,9 @@
 """``/topics/NAME/records``: records from newest, oldest, an offset or a time on; and one of them to keep.
 
 An answer holds what one bounded step found: at most ``limit`` records, some of a second's reading. ``next``
-is the place from which the following step goes on, and ``left`` how many offsets the look has not come to.
+is the place from which the following step goes on, ``ahead`` how many offsets lay ahead where this one
+began, and ``left`` how many the look has not come to. Who wants to begin at an offset or a time, and gives
+none, gets no records, and its name in ``missing``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -78,6 +80,7 @@ def records(viewer: Viewer, question: Question) -> dict[str, object]:
     limit = question.number("limit", LIMIT, least=1, most=LIMIT_MAX)
     look = _begin(viewer, question, topic)
     preview_bytes = WHOLE_BYTES if question.flag("whole") and limit == 1 else PREVIEW_BYTES
+    ahead = look.left
     reading = LogReading(viewer.cluster, topic.name, text=text_of(text), preview_bytes=preview_bytes)
     _go_on(viewer, look, reading, limit, SEARCH_SPAN if text else limit)
     return {
@@ -88,7 +91,9 @@ def records(viewer: Viewer, question: Question) -> dict[str, object]:
         "gaps": look.gaps[:GAPS_MAX],
         "bounds": {str(one): [bound.begin, bound.end] for one, bound in sorted(look.bounds.items())},
         "next": cursor_text(look.cursor),
+        "ahead": ahead,
         "left": look.left,
+        "missing": _missing(question),
         "total": sum(bound.end - bound.begin for bound in look.bounds.values()),
         "commands": [
             shown(viewer.options, f"consume --topic={topic.name} --from-beginning --max-messages 10")
@@ -153,7 +158,7 @@ def _bounds(viewer: Viewer, partitions: Sequence[TopicPartition]) -> dict[int, S
 def _starts(
     viewer: Viewer, question: Question, begin: str, bounds: Mapping[int, Stretch], topic: str
 ) -> dict[int, int]:
-    if begin == BACKWARD:
+    if begin == BACKWARD or _missing(question):
         return {partition: bound.end for partition, bound in bounds.items()}
     if begin == "oldest":
         return {partition: bound.begin for partition, bound in bounds.items()}
@@ -165,6 +170,13 @@ def _starts(
     found = for_times(viewer.cluster, wanted, IsolationLevel.READ_COMMITTED)
     ends = {one: bounds[one.partition].end for one in wanted}
     return {one.partition: ends[one] if at is None else at.offset for one, at in found.items()}
+
+
+def _missing(question: Question) -> str | None:
+    """``offset`` or ``time``, if the look is to begin at one that is not given."""
+    begin = question.choice("from", BEGINS)
+    needs_it = begin in ("offset", "time") and not question.text("at")
+    return begin if needs_it and not question.text(begin) else None
 
 
 def _go_on(viewer: Viewer, look: _Look, reading: LogReading, limit: int, span: int) -> None:

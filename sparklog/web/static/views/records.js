@@ -15,7 +15,9 @@ const isLive = (query) => query.get("live") === "true";
 function asked(query, at) {
   const wanted = new URLSearchParams();
   for (const name of ["from", "partition", "offset", "time", "text"]) if (query.get(name)) wanted.set(name, query.get(name));
-  if (query.get("from") === "time") wanted.set("time", String(Date.parse(query.get("time") ?? "") || 0));
+  const at_ms = Date.parse(query.get("time") ?? "");
+  if (Number.isNaN(at_ms)) wanted.delete("time");
+  else wanted.set("time", String(at_ms));
   if (at) wanted.set("at", at);
   return wanted;
 }
@@ -36,7 +38,7 @@ async function load(ask, { path, query }, signal, before) {
 function stepped(answer, before, own, query) {
   const records = [...(before?.records ?? []), ...answer.records];
   return { ...answer, records, gaps: [...(before?.gaps ?? []), ...answer.gaps], signature: own, live: isLive(query) ? ends(answer.bounds) : null,
-    wanted: before?.wanted ?? 50, steps: (before?.steps ?? 0) + 1 };
+    ahead: before?.ahead ?? answer.ahead, wanted: before?.wanted ?? 50, steps: (before?.steps ?? 0) + 1 };
 }
 
 const ends = (bounds) => Object.entries(bounds).map(([partition, [, end]]) => `${partition}:${end}`).join(",");
@@ -66,11 +68,21 @@ function controls(data, query) {
     flag(query, "Live", "live"));
 }
 
+const NONE_THERE = { time: "No record is as late as that.", offset: "No record has that offset, or a later one." };
+
+/** How far the look is, and what is not looked at yet: offsets are at least as many as records. */
+function sofar({ records: found, ahead, left, total, missing }, query) {
+  const from = query.get("from") ?? "newest";
+  if (missing) return `${missing === "time" ? "A time" : "An offset"} is missing: give one, and the records from there on are shown.`;
+  if (total === 0) return query.get("partition") ? "The partition is empty." : "The topic is empty.";
+  if (ahead === 0) return NONE_THERE[from] ?? "No record is there.";
+  if (query.get("text")) return `Found ${plural(found.length, "record")}; ${left ? `searched ${percent((ahead - left) / ahead)}, ${count(ahead - left)} of ${plural(ahead, "offset")}` : "all is searched"}.`;
+  const order = from === "newest" ? "the newest first" : "the oldest first";
+  return `${plural(found.length, "record")}, ${order}; ${left ? `at most ${count(left)} more` : "no more"}.`;
+}
+
 function progress(data, query) {
-  const done = data.total - data.left;
-  const where = data.total === 0 ? "The topic is empty." : `Came through ${count(done)} of ${plural(data.total, "offset")} (${percent(done / data.total)}).`;
-  const found = query.get("text") ? ` Found ${plural(data.records.length, "record")}.` : "";
-  return h("p", { class: "progress", role: "status" }, isLive(query) ? "Live: new records appear on top." : where + found,
+  return h("p", { class: "progress", role: "status" }, isLive(query) ? "Live: new records appear on top." : sofar(data, query),
     isBusy(data) ? h("span", {}, " Looking on …") : null, more(data));
 }
 
@@ -98,11 +110,17 @@ function record(one, data, format) {
       one.headers.map((header, position) => h("div", { "data-key": position }, whole(`Header ${header.key}`, header.value, format, null)))));
 }
 
+const REASONS = {
+  marker: "the mark that ends a transaction or a write",
+  aborted: "records of a transaction or a write that was given up (aborted)",
+  compacted: "compaction removed them",
+};
+
 function gaps(data) {
   const named = new Map(data.gaps.map((gap) => [`${gap.partition}:${gap.begin}`, gap]));
   if (named.size === 0) return null;
-  return h("details", {}, h("summary", {}, `${plural(named.size, "gap")} between them`), h("ul", {}, [...named.values()].map((gap) => h("li", {},
-    `partition ${gap.partition}, offsets ${count(gap.begin)} to ${count(gap.end - 1)}: ${gap.reason === "marker" ? "the end of a transaction" : gap.reason}`))));
+  return h("details", {}, h("summary", {}, `Offsets without a record for readers: at ${plural(named.size, "place")}`), h("ul", {}, [...named.values()].map((gap) => h("li", {},
+    `partition ${gap.partition}, ${gap.end - gap.begin === 1 ? "offset" : "offsets"} ${count(gap.begin)}${gap.end - gap.begin === 1 ? "" : ` to ${count(gap.end - 1)}`}: ${REASONS[gap.reason] ?? gap.reason}`))));
 }
 
 export const records = {
@@ -119,7 +137,7 @@ export const records = {
     title("Records of ", link(href("topics", data.topic), data.topic)),
     controls(data, query),
     progress(data, query),
-    data.records.length ? h("div", { class: "records" }, h("div", { class: "head", "aria-hidden": "true" }, ["Partition:offset", "Time", "Key", "Value"].map((name) => h("span", {}, name))), data.records.map((one) => record(one, data, query.get("format") ?? ""))) : note(data.left > 0 ? "nothing found yet" : "no record is there"),
+    data.records.length ? h("div", { class: "records" }, h("div", { class: "head", "aria-hidden": "true" }, ["Partition:offset", "Time", "Key", "Value"].map((name) => h("span", {}, name))), data.records.map((one) => record(one, data, query.get("format") ?? ""))) : note(data.left > 0 ? "nothing found yet" : query.get("text") ? "no record has that text" : "no record to show"),
     data.records.length > 20 ? more(data) : null,
     gaps(data),
     commands(data)),
