@@ -181,19 +181,50 @@ def test_an_open_transaction_is_named_and_holds_readers_back(ask: Ask, cluster: 
     assert ask("/topics/held")["open"] == []
 
 
-def test_rows_of_a_typed_topic_are_json(ask: Ask, cluster: InProcessCluster) -> None:
-    cluster.create_topic("typed", partitions=1, schema="id bigint NOT NULL, name string, raw binary")
-    rows = {"id": [1, 2**62], "name": ["Zoë", None], "raw": [b"\x00\xff", b""]}
-    cluster.produce(
-        "typed", pa.table(rows, pa.schema([("id", pa.int64()), ("name", pa.string()), ("raw", pa.binary())]))
-    )
+def test_rows_of_a_typed_topic_have_the_key_and_the_value_that_kafkas_clients_get(
+    ask: Ask, browser: TestClient, cluster: InProcessCluster
+) -> None:
+    schema = "id bigint NOT NULL, name string, raw binary, at timestamp"
+    cluster.create_topic("typed", partitions=1, schema=schema, key="id")
+    columns = {
+        "id": pa.array([1, 2**62], pa.int64()),
+        "name": pa.array(["Zoë", None], pa.string()),
+        "raw": pa.array([b"\x00\xff", b""], pa.binary()),
+        "at": pa.array([1_517_445_180_000_000, None], pa.timestamp("us", "UTC")),
+    }
+    cluster.produce("typed", pa.table(columns))
     found = ask("/topics/typed/records?from=oldest")
     assert found["is_typed"]
-    assert [record["row"] for record in found["records"]] == [
-        '{"id": 1, "name": "Zoë", "raw": "00ff"}',
-        '{"id": 4611686018427387904, "name": null, "raw": ""}',
+    shown = [
+        (base64.b64decode(one["key"]["base64"]), value)
+        for one, value in zip(found["records"], values(found), strict=True)
     ]
+    assert shown == [
+        (b"1", '{"id":1,"name":"Zoë","raw":"AP8=","at":"2018-02-01T00:33:00.000000Z"}'.encode()),
+        (b"4611686018427387904", b'{"id":4611686018427387904,"raw":""}'),
+    ]
+    settings = {
+        "bootstrap.servers": cluster.bootstrap_servers,
+        "group.id": "g",
+        "auto.offset.reset": "earliest",
+    }
+    consumer = confluent_kafka.Consumer(settings)
+    consumer.assign([confluent_kafka.TopicPartition("typed", 0, 0)])
+    got = consumer.consume(2, 30)
+    consumer.close()
+    assert shown == [(record.key(), record.value()) for record in got]
     assert len(ask("/topics/typed/records?text=zoë")["records"]) == 1
+    assert browser.get("/api/topics/typed/records/0/0/value").content == shown[0][1]
+
+
+def test_a_typed_topic_without_a_key_column_has_records_without_keys(
+    ask: Ask, cluster: InProcessCluster
+) -> None:
+    cluster.create_topic("keyless", partitions=1, schema="id bigint NOT NULL")
+    cluster.produce("keyless", pa.table({"id": pa.array(range(3_000), pa.int64())}))
+    found = ask("/topics/keyless/records?from=newest&limit=2")
+    assert [record["key"] for record in found["records"]] == [None, None]
+    assert values(found) == [b'{"id":2999}', b'{"id":2998}']
 
 
 def test_one_topic_shows_offsets_sizes_settings_and_readers(ask: Ask, cluster: InProcessCluster) -> None:

@@ -5,10 +5,9 @@ Only read-committed records are shown; what is missing between them is named: *a
 their size.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -21,15 +20,19 @@ from sparklog.client.metadata.cluster_metadata import ClusterMetadata, KnownLead
 from sparklog.client.topic_schemas import describe_schemas
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
+from sparklog.records.arrow.key_text import key_texts
 from sparklog.records.arrow.topic_columns import TopicColumns
+from sparklog.records.json.json_texts import object_texts
 from sparklog.records.payload_kinds import ALL_PAYLOADS, SUPPORTED_PAYLOADS
 from sparklog.records.typed_decoding import OFFSET, TIMESTAMP_NAME, TypedReading
-from sparklog.web.records.shown_record import Gap, ShownRecord, Text, of_row, of_typed_row
+from sparklog.web.records.shown_record import Gap, ShownRecord, Text, of_row
 from sparklog.web.records.stretches import Stretch
 from sparklog.wire.messages.data.fetch import FetchPartitionData, FetchRequest, FetchResponse
 
 FETCH_BYTES_MAX: Final = 4 * 1024 * 1024
 PARTITION_BYTES_MAX: Final = 1024 * 1024
+TYPED_ROWS_AT_ONCE: Final = 1_024
+"""Rows of which JSON is made at once."""
 FETCHES_MAX: Final = 40
 """Requests of one step and leader; a step that needs more reads less of each partition."""
 
@@ -124,8 +127,10 @@ class LogReading:
     def _records(self, fetched: Fetched, end: int) -> Iterator[ShownRecord]:
         partition = fetched.topic_partition.partition
         for rows in fetched.rows(end):
-            read = _untyped_records if self._typed is None else _typed_records
-            yield from read(partition, rows)
+            if self._typed is None:
+                yield from _untyped_records(partition, rows)
+            else:
+                yield from _typed_records(self._typed, partition, rows)
 
 
 def _gaps_between(fetched: Fetched, end: int) -> list[Gap]:
@@ -158,18 +163,24 @@ def _untyped_records(partition: int, rows: pa.RecordBatch) -> Iterator[ShownReco
         yield of_row(partition, time_ms, row)
 
 
-def _typed_records(partition: int, rows: pa.RecordBatch) -> Iterator[ShownRecord]:
-    names = [name for name in rows.schema.names if name not in (OFFSET, TIMESTAMP_NAME)]
-    places = zip(rows.column(OFFSET).to_pylist(), _times_ms(rows, TIMESTAMP_NAME), strict=True)
-    for (offset, time_ms), row in zip(places, rows.select(names).to_pylist(), strict=True):
-        yield of_typed_row(partition, offset, time_ms, json.dumps(row, default=_plain, ensure_ascii=False))
+def _typed_records(typed: TypedReading, partition: int, rows: pa.RecordBatch) -> Iterator[ShownRecord]:
+    """Key and value as Kafka's clients get them."""
+    ids = [column.id for column in typed.wanted]
+    key_id = typed.topic.newest.key
+    for start in range(0, rows.num_rows, TYPED_ROWS_AT_ONCE):
+        some = rows.slice(start, TYPED_ROWS_AT_ONCE)
+        arrays = some.columns[: len(ids)]
+        values = object_texts(typed.wanted, arrays, some.num_rows).cast(pa.binary()).to_pylist()
+        keys = (
+            key_texts(arrays[ids.index(key_id)]).cast(pa.binary()).to_pylist()
+            if key_id in ids
+            else [None] * some.num_rows
+        )
+        places = zip(some.column(OFFSET).to_pylist(), _times_ms(some, TIMESTAMP_NAME), strict=True)
+        for (offset, time_ms), key, value in zip(places, keys, values, strict=True):
+            yield of_row(partition, time_ms, {"offset": offset, "key": key, "value": value, "headers": None})
 
 
 def _times_ms(rows: pa.RecordBatch, name: str) -> list[int]:
     """As numbers, because a writer's time may be beyond what a datetime holds."""
     return [time_us // 1_000 for time_us in rows.column(name).cast(pa.int64()).to_pylist()]
-
-
-def _plain(value: Any) -> Any:
-    """What JSON has no word for: bytes in hex, dates and decimals as text."""
-    return value.hex() if isinstance(value, bytes) else str(value)

@@ -48,7 +48,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class ShownRecord:
-    """``row``: the row of a typed topic as JSON, which has no key and no value. A null is None."""
+    """A null is None."""
 
     partition: int
     offset: int
@@ -56,7 +56,6 @@ class ShownRecord:
     key: Part | None = None
     value: Part | None = None
     headers: tuple[tuple[str, Part | None], ...] = ()
-    row: str | None = None
 
     def cut(self, bytes_max: int) -> "ShownRecord":
         """With no more than so many bytes of each part."""
@@ -67,7 +66,6 @@ class ShownRecord:
             headers=tuple(
                 (name, None if part is None else part.cut(bytes_max)) for name, part in self.headers
             ),
-            row=None if self.row is None else self.row[:bytes_max],
         )
 
     def as_json(self, topic: str) -> dict[str, object]:
@@ -81,7 +79,6 @@ class ShownRecord:
                 {"key": name, "value": None if part is None else part.as_json()}
                 for name, part in self.headers
             ],
-            "row": self.row,
             "decoded": self._decoded(topic),
         }
 
@@ -108,7 +105,6 @@ class Text:
         parts = [record.key, record.value, *(part for _, part in record.headers)]
         texts = [part.data for part in parts if part is not None]
         texts += [name.encode() for name, _ in record.headers]
-        texts += [] if record.row is None else [record.row.encode()]
         return any(self.wanted in text.lower() for text in texts)
 
 
@@ -126,10 +122,6 @@ def of_row(partition: int, timestamp_ms: int, row: Mapping[str, Any]) -> ShownRe
         value=_part(row["value"]),
         headers=tuple((header["key"], _part(header["value"])) for header in row["headers"] or ()),
     )
-
-
-def of_typed_row(partition: int, offset: int, timestamp_ms: int, row: str) -> ShownRecord:
-    return ShownRecord(partition=partition, offset=offset, timestamp_ms=timestamp_ms, row=row)
 
 
 def _part(data: bytes | None) -> Part | None:

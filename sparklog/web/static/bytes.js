@@ -29,7 +29,7 @@ function asJson(data, isWhole) {
 }
 
 /** JSON over several lines; null for what is none. Numbers stay letter by letter: 64 bits are more than ours. */
-export function pretty(text) {
+function pretty(text) {
   try {
     JSON.parse(text);
   } catch {

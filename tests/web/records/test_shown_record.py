@@ -1,11 +1,10 @@
 """Records as JSON, and the text that is looked for in them."""
 
 import base64
-import json
 
 import pytest
 
-from sparklog.web.records.shown_record import Part, ShownRecord, of_typed_row, text_of
+from sparklog.web.records.shown_record import Part, ShownRecord, text_of
 
 
 def part(data: bytes) -> Part:
@@ -30,12 +29,6 @@ def test_a_text_is_found_in_key_value_and_headers(words: str) -> None:
 @pytest.mark.parametrize("words", ["order-18", "STRASSE", "need le", "\ud800"])
 def test_what_is_not_there_is_not_found(words: str) -> None:
     assert not text_of(words).is_in(RECORD)
-
-
-def test_a_row_of_a_typed_topic_is_looked_through_as_json() -> None:
-    row = of_typed_row(0, 1, 2, json.dumps({"city": "München"}, ensure_ascii=False))
-    assert text_of("münchen".replace("ü", "ü")).is_in(row)
-    assert not text_of("berlin").is_in(row)
 
 
 def test_null_differs_from_empty_and_each_part_keeps_its_size_when_it_is_cut() -> None:

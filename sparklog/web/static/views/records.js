@@ -1,5 +1,5 @@
 // A topic's records: from where on, of which partitions, with which text in them; live if wanted.
-import { FORMATS, pretty, readable } from "../bytes.js";
+import { FORMATS, readable } from "../bytes.js";
 import { h } from "../dom.js";
 import { bytes, count, percent, plural, time } from "../format.js";
 import { choice, commands, flag, href, link, note, search, title } from "../parts.js";
@@ -99,14 +99,15 @@ const whole = (label, value, format, target) => h("div", { class: "whole" },
 
 function record(one, data, format) {
   const target = (name) => `api/${href("topics", data.topic, "records", one.partition, one.offset, name)}`;
-  const summary = one.decoded ? h("code", {}, one.decoded.value.slice(0, LINE_MAX)) : one.row !== null ? h("code", {}, one.row.slice(0, LINE_MAX)) : part(one.value, format);
-  const key = one.decoded ? h("code", {}, one.decoded.key.slice(0, LINE_MAX)) : one.row !== null ? h("span", { class: "void" }, "row") : part(one.key, format);
+  const summary = one.decoded ? h("code", {}, one.decoded.value.slice(0, LINE_MAX)) : part(one.value, format);
+  const key = one.decoded ? h("code", {}, one.decoded.key.slice(0, LINE_MAX)) : part(one.key, format);
   return h("details", { class: "record", "data-key": `${one.partition}:${one.offset}` },
     h("summary", {}, h("span", { class: "place" }, `${one.partition}:${one.offset}`), h("span", { class: "when" }, time(one.timestamp_ms)), h("span", { class: "key" }, key), h("span", { class: "value" }, summary)),
     h("div", { class: "inside" },
       note(`Partition ${one.partition}, offset ${count(one.offset)}, `, time(one.timestamp_ms, { exact: true })),
       one.decoded ? [h("h3", {}, "In words"), h("pre", { tabindex: 0 }, `${one.decoded.key}\n${one.decoded.value}`)] : null,
-      one.row === null ? [whole("Key", one.key, format, target("key")), whole("Value", one.value, format, target("value"))] : [h("h3", {}, "Row"), h("pre", { tabindex: 0 }, pretty(one.row) ?? one.row)],
+      whole("Key", one.key, format, target("key")),
+      whole("Value", one.value, format, target("value")),
       one.headers.map((header, position) => h("div", { "data-key": position }, whole(`Header ${header.key}`, header.value, format, null)))));
 }
 
