@@ -68,6 +68,9 @@ class StartedCluster:
         self.produce(
             "flights", [(f"LH{one}", json.dumps({"flight": one, "to": "JFK"})) for one in range(400)]
         )
+        until(partial(self.create, NewTopic(name="old", partitions=1)), "a topic old")
+        with Producer(self.client) as producer:
+            producer.send("old", b"of another day", timestamp_ms=1_517_445_193_000)
         self.produce("odd", [(HOSTILE, HOSTILE), ("long", "x" * 900_000)])
         commit_offsets(Coordinator(self.client, "billing"), {TopicPartition("flights", 0): 3})
         commit_offsets(Coordinator(self.client, f"a/../{HOSTILE}"), {TopicPartition("odd", 0): 2})

@@ -26,6 +26,7 @@ VIEWS = [
     ("doctor", "^Doctor$"),
 ]
 SOON_MS = 30_000
+OVERFLOWING = "[...document.querySelectorAll('{}')].filter((one) => one.scrollWidth > one.clientWidth).length"
 
 
 def heading(page: Any) -> Any:
@@ -52,6 +53,19 @@ def test_each_view_opens_and_an_examiner_for_people_with_handicaps_finds_nothing
             if one["impact"] in ("serious", "critical")
         ]
         assert grave == []
+
+
+def test_nothing_is_cut_on_a_screen_of_1300_pixels(page: Any, cluster: StartedCluster) -> None:
+    page.set_viewport_size({"width": 1300, "height": 900})
+    page.goto(cluster.url + "brokers")
+    page.locator("tbody tr", has_text="broker 3").wait_for(timeout=SOON_MS)
+    assert page.evaluate(OVERFLOWING.format(".scroll")) == 0
+    page.goto(cluster.url + "topics/old/records")
+    page.locator(".record .when", has_text="2018-02-0").first.wait_for(timeout=SOON_MS)
+    assert page.evaluate(OVERFLOWING.format(".record .when")) == 0
+    page.goto(cluster.url + "brokers/1")
+    page.locator(".plot canvas").first.wait_for(timeout=SOON_MS)
+    assert page.evaluate(OVERFLOWING.format(".plot")) == 0
 
 
 def test_each_view_fits_a_telephone(page: Any, cluster: StartedCluster) -> None:

@@ -43,6 +43,11 @@ function nameNewest(chart) {
   if (chart.cursor.idx === null || chart.cursor.idx === undefined) chart.setLegend({ idx: chart.data[0].length - 1 });
 }
 
+function innerWidth(place) {
+  const { paddingLeft, paddingRight } = getComputedStyle(place);
+  return Math.max(200, Math.floor(place.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)));
+}
+
 const POWERS_OF_TWO = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 function draw(place, data) {
@@ -51,7 +56,7 @@ function draw(place, data) {
   const axis = { stroke: colour("--faint"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
   const names = place.dataset.series.split("|");
   const chart = new uPlot({
-    width: Math.max(200, place.clientWidth),
+    width: innerWidth(place),
     height: HEIGHT,
     padding: [12, 30, 0, 0], // the last time is half as wide
     cursor: { y: false, points: { size: 6 } },
@@ -63,6 +68,6 @@ function draw(place, data) {
       label, width: 1.75, stroke: colour(COLOURS[position % COLOURS.length]), points: { show: false }, value: (_, value) => worded(value, place.dataset.unit) }))],
   }, data, place);
   nameNewest(chart);
-  new ResizeObserver(() => chart.setSize({ width: Math.max(200, place.clientWidth), height: HEIGHT })).observe(place);
+  new ResizeObserver(() => chart.setSize({ width: innerWidth(place), height: HEIGHT })).observe(place);
   return chart;
 }

@@ -1,20 +1,19 @@
 // Every broker that has registered, also one that is away; and one of them.
 import { h } from "../dom.js";
-import { ago, bytes, count, percent, plural, time } from "../format.js";
+import { ago, bytes, count, plural, time } from "../format.js";
 import { bar, commands, link, note, section, state, table, tile, title } from "../parts.js";
 import { columns, plot, withPlots } from "../plot.js";
 import { eventList } from "./events.js";
 
 const address = (one) => (one.host === null ? "–" : one.port < 0 ? one.host : `${one.host}:${one.port}`);
 
-const disk = (found) => (found === null ? "–" : bar(found.used_share, `${percent(found.used_share)}, ${bytes(found.free_bytes)} free`));
+const disk = (found) => (found === null ? "–" : bar(found.used_share, `${bytes(found.free_bytes)} free`));
 
 const COLUMNS = [
   { label: "Broker", cell: (one) => link(`brokers/${one.broker_id}`, `broker ${one.broker_id}`) },
   { label: "State", cell: (one) => [state(one.state), one.reason ? h("span", { class: "reason" }, one.reason) : null], wide: true },
   { label: "For", cell: (one) => ago(one.since_ms) },
-  { label: "Address", cell: address },
-  { label: "Application", cell: (one) => one.application ?? "–" },
+  { label: "Address, application", cell: (one) => [address(one), one.application === null ? null : h("span", { class: "reason" }, one.application)], wide: true },
   { label: "Leaders", cell: (one) => count(one.leaders), end: true },
   { label: "In sync", cell: (one) => `${count(one.in_sync)} of ${count(one.replicas)}`, end: true },
   { label: "Logs", cell: (one) => bytes(one.log_bytes), end: true },
