@@ -73,6 +73,11 @@ class StartedCluster:
             producer.send("old", b"of another day", timestamp_ms=1_517_445_193_000)
         self.produce("odd", [(HOSTILE, HOSTILE), ("long", "x" * 900_000)])
         commit_offsets(Coordinator(self.client, "billing"), {TopicPartition("flights", 0): 3})
+        commit_offsets(
+            Coordinator(self.client, "reports"),
+            {TopicPartition("flights", 1): 3},
+            metadata=json.dumps({"name": "reports", "id": "7f", "run": "1", "batch": 4}),
+        )
         commit_offsets(Coordinator(self.client, f"a/../{HOSTILE}"), {TopicPartition("odd", 0): 2})
 
     def create(self, topic: NewTopic) -> bool:

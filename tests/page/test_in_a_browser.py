@@ -128,6 +128,24 @@ def test_it_is_worked_by_keys_alone(page: Any) -> None:
     wait_for_heading(page, "^Groups and queries$")
 
 
+def test_words_of_kafka_and_figures_that_look_like_an_alarm_are_explained(
+    page: Any, cluster: StartedCluster
+) -> None:
+    page.goto(cluster.url + "groups?group=reports")
+    page.locator(".title", has_text="Empty").get_by_text("queries read without joining").wait_for(
+        timeout=SOON_MS
+    )
+    page.goto(cluster.url + "groups?group=billing")
+    page.locator(".title", has_text="Empty").get_by_text("no member now").wait_for(timeout=SOON_MS)
+    page.goto(cluster.url + "topics/flights")
+    page.locator("tr", has_text="reports").get_by_text("queries read without joining").wait_for(
+        timeout=SOON_MS
+    )
+    page.goto(cluster.url + "brokers/1")
+    page.get_by_text("started again 0 times, by whomever").wait_for(timeout=SOON_MS)
+    page.get_by_text("reads with their wait for records").first.wait_for(timeout=SOON_MS)
+
+
 def test_what_strangers_wrote_stays_text(page: Any, cluster: StartedCluster) -> None:
     page.goto(cluster.url + "topics/odd/records?from=oldest")
     page.locator(".record .key", has_text="<script>alert(1)</script>").wait_for(timeout=SOON_MS)

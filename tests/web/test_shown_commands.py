@@ -84,6 +84,10 @@ def test_the_browser_makes_no_command_of_its_own() -> None:
     assert made == []
 
 
+def test_the_offsets_of_a_querys_group_are_not_offered_to_be_moved() -> None:
+    assert "reset-offsets" not in of_group(OPTIONS, "reports", is_query=True)["command"]
+
+
 @pytest.mark.integration
 def test_every_view_but_the_overview_names_commands_and_those_that_look_run(
     cluster: InProcessCluster, capfd: pytest.CaptureFixture[str]

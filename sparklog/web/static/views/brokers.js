@@ -7,6 +7,9 @@ import { eventList } from "./events.js";
 
 const address = (one) => (one.host === null ? "–" : one.port < 0 ? one.host : `${one.host}:${one.port}`);
 
+/** Whatever the reason, a death or a restart that somebody asked for. */
+const again = (times) => (times === null ? "–" : plural(times, "time"));
+
 const disk = (found) => (found === null ? "–" : bar(found.used_share, `${bytes(found.free_bytes)} free`));
 
 const COLUMNS = [
@@ -18,7 +21,7 @@ const COLUMNS = [
   { label: "In sync", cell: (one) => `${count(one.in_sync)} of ${count(one.replicas)}`, end: true },
   { label: "Logs", cell: (one) => bytes(one.log_bytes), end: true },
   { label: "Fullest disk", cell: (one) => disk(one.disk) },
-  { label: "Relaunches", cell: (one) => count(one.relaunches), end: true },
+  { label: "Started again", cell: (one) => again(one.relaunches), end: true },
 ];
 
 const CONTROLLERS = [
@@ -56,7 +59,7 @@ const SETTINGS = [
 const PLOTS = {
   Bytes: ["B/s", ["written", "read"], ["produced_bytes_per_s", "fetched_bytes_per_s"]],
   Records: ["records/s", ["written", "read"], ["produced_records_per_s", "fetched_records_per_s"]],
-  "99 of 100 are faster than, in ms": ["ms", ["writes", "reads"], ["produce_p99_ms", "fetch_p99_ms"]],
+  "99 of 100 are faster than, in ms": ["ms", ["writes", "reads with their wait for records"], ["produce_p99_ms", "fetch_p99_ms"]],
   "Records that a follower lacks": ["records", ["lag"], ["replica_lag_max"]],
   Memory: ["B", ["memory"], ["memory_bytes"]],
   "Cores in use": ["cores", ["in use"], ["cpu_cores"]],
@@ -99,7 +102,7 @@ export const broker = {
         tile("Leads", plural(one.leaders, "partition")),
         tile("In sync", `${count(one.in_sync)} of ${count(one.replicas)}`, { level: one.in_sync < one.replicas ? "warning" : "" }),
         tile("Logs", bytes(one.log_bytes)),
-        tile("In this state", ago(one.since_ms), { detail: one.relaunches === null ? "" : plural(one.relaunches, "relaunch").replace("relaunchs", "relaunches") })),
+        tile("In this state", ago(one.since_ms), { detail: one.relaunches === null ? "" : `started again ${again(one.relaunches)}, by whomever` })),
       data.process ? h("div", { class: "tiles" },
         tile("Memory", bytes(data.process.memory_bytes), { detail: `process ${data.process.pid} on ${data.process.host}` }),
         tile("Open files", count(data.process.open_files), { level: data.process.open_files > 0.8 * data.process.open_files_max ? "warning" : "", detail: `of ${count(data.process.open_files_max)}` }),

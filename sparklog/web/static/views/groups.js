@@ -7,9 +7,12 @@ import { plot, withPlots } from "../plot.js";
 export const queryName = (query) => (query === null ? null : h("span", { class: "reason" },
   `query ${query.name || query.id}${query.batch === null ? "" : `, batch ${count(query.batch)}`}`));
 
+/** Kafka's word, and what `Empty` means: a query reads on its own, so its group has no members while it runs, either. */
+export const groupState = (name, query) => [state(name), name === "Empty" ? h("span", { class: "reason" }, query ? "queries read without joining" : "no member now") : null];
+
 const COLUMNS = [
   { label: "Group or query", sort: "name", cell: (row) => [link(`groups?group=${encodeURIComponent(row.group_id)}`, row.group_id), queryName(row.query)], wide: true },
-  { label: "State", sort: "state", cell: (row) => state(row.state) },
+  { label: "State", sort: "state", cell: (row) => groupState(row.state, row.query) },
   { label: "Lag", sort: "lag", first: "lag", cell: (row) => h("strong", {}, count(row.lag)), end: true },
   { label: "Most of it in", cell: (row) => row.worst ?? "–" },
   { label: "Has not moved for", cell: (row) => ago(row.moved_ms), end: true },
@@ -48,7 +51,7 @@ const MEMBERS = [
 function one(data) {
   const query = data.query;
   return h("div", {},
-    title(data.group_id, state(data.state)),
+    title(data.group_id, groupState(data.state, query)),
     h("div", { class: "tiles" },
       tile("Lag", count(data.lag), { detail: "records not read yet" }),
       tile("Has not moved for", ago(data.moved_ms), { detail: "since the page looks" }),

@@ -8,10 +8,10 @@ const ids = (brokers) => brokers.map((id, position) => [position ? ", " : "", li
 const progress = (one) => bar(one.total ? one.done / one.total : 1, `${count(one.done)} of ${plural(one.total, one.unit)}`);
 
 /** What a person asks of one that is under way: which broker now, what it waits for, who is next. */
-function now(one) {
+function place(one) {
   const waits = one.waiting_for.map((words) => h("div", {}, `waits for: ${words}`));
   return [
-    one.now === null ? null : h("div", {}, "now ", link(`brokers/${one.now}`, `broker ${one.now}`), one.then.length ? [", then ", ids(one.then)] : null),
+    one.now === null ? null : h("div", {}, "at ", link(`brokers/${one.now}`, `broker ${one.now}`), one.then.length ? [", then ", ids(one.then)] : null),
     waits, one.reason];
 }
 
@@ -20,7 +20,7 @@ const OPERATIONS = [
   { label: "Brokers", cell: (one) => (one.brokers.length ? ids(one.brokers) : "–") },
   { label: "State", cell: (one) => state(one.state) },
   { label: "Done", cell: progress },
-  { label: "Now", cell: now, wide: true },
+  { label: "Where it is", cell: place, wide: true },
   { label: "Asked for", cell: (one) => [time(one.since_ms), h("span", { class: "reason" }, `by ${one.requested_by}`)] },
 ];
 

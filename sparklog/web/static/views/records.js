@@ -138,7 +138,7 @@ export const records = {
     title("Records of ", link(href("topics", data.topic), data.topic)),
     controls(data, query),
     progress(data, query),
-    data.records.length ? h("div", { class: "records" }, h("div", { class: "head", "aria-hidden": "true" }, ["Partition:offset", "Time", "Key", "Value"].map((name) => h("span", {}, name))), data.records.map((one) => record(one, data, query.get("format") ?? ""))) : note(data.left > 0 ? "nothing found yet" : query.get("text") ? "no record has that text" : "no record to show"),
+    data.records.length ? h("div", { class: "records" }, h("div", { class: "head", "aria-hidden": "true" }, ["Partition:offset", "Time", "Key", "Value"].map((name) => h("span", {}, name))), data.records.map((one) => record(one, data, query.get("format") ?? ""))) : data.live === null && data.ahead === 0 ? null : note(data.left > 0 ? "nothing found yet" : query.get("text") ? "no record has that text" : "no record to show"),
     data.records.length > 20 ? more(data) : null,
     gaps(data),
     commands(data)),

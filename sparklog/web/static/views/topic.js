@@ -2,7 +2,7 @@
 import { h } from "../dom.js";
 import { ago, bytes, count, perSecond, plural } from "../format.js";
 import { commands, href, link, note, pager, section, state, table, tile, title } from "../parts.js";
-import { queryName } from "./groups.js";
+import { groupState, queryName } from "./groups.js";
 
 const ids = (numbers, inSync = null) => numbers.map((id, position) => [
   position ? ", " : "",
@@ -24,7 +24,7 @@ const PARTITIONS = [
 
 const READERS = [
   { label: "Group or query", cell: (row) => [link(`groups?group=${encodeURIComponent(row.group_id)}`, row.group_id), queryName(row.query)], wide: true },
-  { label: "State", cell: (row) => state(row.state) },
+  { label: "State", cell: (row) => groupState(row.state, row.query) },
   { label: "Partitions", cell: (row) => count(row.partitions), end: true },
   { label: "Lag", cell: (row) => count(row.lag), end: true },
 ];
