@@ -36,7 +36,7 @@ def list_brokers(arguments: argparse.Namespace) -> int:
         "LEADERS",
         "REPLICAS",
         "IN SYNC",
-        "RELAUNCHES",
+        "STARTED AGAIN",
         "APPLICATION",
     ]
     rows: list[list[object]] = [
