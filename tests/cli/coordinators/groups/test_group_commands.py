@@ -271,7 +271,7 @@ def test_a_member_prints_from_the_committed_offset_and_commits_what_it_printed(w
 
 
 @pytest.mark.bug(
-    "B90", "skipped", "consume --max-messages commits the last batch of a fetch, not what it printed."
+    "B90", "records", "A member that ends early commits the last batch of a fetch, not what it printed."
 )
 def test_members_that_end_early_print_all_batches_of_a_fetch_once_between_them(world: World) -> None:
     topic, printed = f"{world.topic}-compressed", []  # whose batches are not decoded together
