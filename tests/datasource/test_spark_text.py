@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from sparklog.testing import InProcessCluster
 from tests.datasource.queries import WAIT_S
 
-pytestmark = [pytest.mark.integration, pytest.mark.every_spark]
+pytestmark = [pytest.mark.integration, pytest.mark.every_spark, pytest.mark.proof]
 
 Frames = Callable[..., Any]
 Append = Callable[..., None]

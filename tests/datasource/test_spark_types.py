@@ -64,7 +64,7 @@ AS_TEXT = {"timestamp": "unix_micros(c)", "binary": "hex(c)", "variant": "schema
 """What tells any two values of a type apart, where a cast to string does not."""
 
 
-@pytest.fixture(params=["UTC", "Europe/Berlin"])
+@pytest.fixture(params=["UTC", pytest.param("Europe/Berlin", marks=pytest.mark.proof)])
 def time_zone(spark: Any, request: pytest.FixtureRequest) -> Iterator[str]:
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", request.param)
