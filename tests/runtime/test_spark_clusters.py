@@ -178,6 +178,7 @@ def test_a_start_that_lacks_executors_says_why_and_stops_on_a_signal_to_sparks_j
 
 
 @pytest.mark.proof
+@pytest.mark.timeout(600)  # 44 s alone; at load 13 it is still starting after 200
 def test_a_broker_whose_worker_is_gone_says_what_the_master_has_left_for_it(spark_submit, standalone):
     standalone.add_worker("leaving", 3, sys.executable)
     try:
