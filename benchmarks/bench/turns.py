@@ -13,7 +13,7 @@ from typing import Final
 
 from bench.clusters import Cluster, Kafka, Pair, Sparklog
 from bench.machine import cpu_of
-from bench.report import Row, percentile
+from bench.report import Row, figure, percentile
 from bench.scale import say
 
 LOWER_QUARTILE: Final = 0.25
@@ -59,7 +59,7 @@ def pairs_row(work: str, found: Mapping[str, Sequence[float]], unit: str, note: 
     """The median of the pairs' ratios, the first way's figure to the second's."""
     ones, others = found.values()
     ratios = [one / other for one, other in zip(ones, others, strict=True)]
-    told = f"{median(ones):.3g} {unit} against {median(others):.3g} {unit}, {len(ratios)} pairs"
+    told = f"{figure(median(ones))} {unit} against {figure(median(others))} {unit}, {len(ratios)} pairs"
     return Row(work, "ratio", median(ratios), note=f"{note}; {told}" if note else told)
 
 

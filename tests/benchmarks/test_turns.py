@@ -85,7 +85,7 @@ def test_a_gain_says_how_many_times_as_fast_by_medians() -> None:
 
 def test_pairs_give_the_median_of_their_own_ratios() -> None:
     row = pairs_row("rate", {"with": [1.0, 20.0, 9.0], "without": [2.0, 20.0, 10.0]}, "MB/s")
-    assert (row.ours, row.note) == (0.9, "9 MB/s against 10 MB/s, 3 pairs")
+    assert (row.ours, row.note) == (0.9, "9.00 MB/s against 10.0 MB/s, 3 pairs")
 
 
 def test_a_pair_without_its_other_half_is_refused() -> None:
