@@ -219,7 +219,8 @@ def test_an_index_that_a_read_made_anew_is_right_after_a_power_cut_or_made_anew_
         cut_power()
         found = bench.open(SMALL, recovery_point=70, same_boot=False)
         assert found.segments[0].greatest_timestamp() == wanted
-        assert [header.base_offset for _, header in found.segments[0].batches_from(1_008)] == [8, 9]
+        late = found.segments[0].headers_from_time(1_008)
+        assert [one.base_offset for _, one in late if one.max_timestamp_ms >= 1_008] == [8, 9]
 
 
 @pytest.mark.bug("B70", "records", "Truncated segments reappear after newer ones.")

@@ -14,6 +14,7 @@ from sparklog.records.payload import payload_of
 from sparklog.records.payload_kinds import PayloadKind
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
+from sparklog.storage.segments import segment_search
 
 SMALL = LogConfig(segment_bytes=2_000, index_interval_bytes=300)
 ARROW = split(
@@ -40,6 +41,14 @@ def append_records(log: Log, kind: PayloadKind, timestamps_ms: list[int]) -> Non
     data = bytearray(payload_of(KINDS[kind]).from_columns(columns, now_ms=0, compression=Compression.NONE))
     stamp(data, 0, log.log_end_offset, 0)
     log.append(data, split(data))
+
+
+def append_end(log: Log, timestamp_ms: int) -> None:
+    """The end of a transaction."""
+    end = build_marker(TransactionEnd(True, 0), producer_id=9, producer_epoch=0, now_ms=timestamp_ms)
+    marker = bytearray(end)
+    stamp(marker, 0, log.log_end_offset, 0)
+    log.append(marker, split(marker))
 
 
 @pytest.mark.parametrize("kind", list(PayloadKind))
@@ -71,13 +80,27 @@ def test_records_before_the_log_start_are_not_found(bench: Any, kind: PayloadKin
 def test_the_end_of_a_write_is_no_record_however_late_it_is(bench: Any) -> None:
     log = bench.open(SMALL)
     append_records(log, PayloadKind.ARROW, [100, 200])
-    marker = bytearray(build_marker(TransactionEnd(True, 0), producer_id=9, producer_epoch=0, now_ms=9_000))
-    stamp(marker, 0, log.log_end_offset, 0)
-    log.append(marker, split(marker))
+    append_end(log, 9_000)
     append_records(log, PayloadKind.ARROW, [300, 400])
     assert log.offset_for_timestamp(201) == (3, 300)
     assert log.offset_for_timestamp(401) is None
     assert log.max_timestamp() == (2, 9_000)
+
+
+def test_a_search_past_the_end_of_a_write_is_bounded_because_it_holds_the_lock(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment_search, "MARKER_SEARCH_BATCHES_MAX", 30)
+    log = bench.open(LogConfig(segment_bytes=1_000_000))  # segments without a time so late are not looked at
+    append_end(log, 9_000)
+    for _ in range(30):
+        append_records(log, PayloadKind.ARROW, [100])
+    append_records(log, PayloadKind.ARROW, [200])
+    assert log.offset_for_timestamp(100) == (1, 100)
+    assert log.offset_for_timestamp(200) == (0, 9_000)
+    monkeypatch.setattr(segment_search, "MARKER_SEARCH_BATCHES_MAX", 31)
+    assert log.offset_for_timestamp(200) == (31, 200)
+    assert log.offset_for_timestamp(201) is None
 
 
 def test_an_empty_log_has_no_times(bench: Any) -> None:

@@ -402,10 +402,9 @@ class Segment:
         start = self.locate(offset)
         return headers(self.file, start.position, self.size_bytes) if start else iter(())
 
-    def batches_from(self, timestamp_ms: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Position and envelope of each batch with a record at or after ``timestamp_ms``."""
-        found = self.headers_from(self.indexes()[1].offset_before(timestamp_ms) + 1)
-        return ((position, header) for position, header in found if header.max_timestamp_ms >= timestamp_ms)
+    def headers_from_time(self, timestamp_ms: int) -> Iterator[tuple[int, BatchHeader]]:
+        """Position and envelope of each batch, but for some at the beginning that are earlier as a whole."""
+        return self.headers_from(self.indexes()[1].offset_before(timestamp_ms) + 1)
 
     # ---- indexes and files ---------------------------------------------------------------------------------
 

@@ -22,7 +22,9 @@ from sparklog.storage.segments.snapshots import Snapshots, aborted_in
 from sparklog.storage.segments.transaction_index import AbortedEntries
 
 MARKER_SEARCH_BATCHES_MAX: Final = 10_000
-"""Envelopes that a search for markers looks at: some ten milliseconds under the partition's lock."""
+"""Envelopes that a search for markers, or past one, looks at: some ten milliseconds under the partition's
+lock.
+"""
 
 
 class SegmentSearch:
@@ -66,7 +68,8 @@ class SegmentSearch:
         """Offset and timestamp of the first record at or after ``timestamp_ms``; None without one.
 
         Ends of transactions are no records: an end has the time of its write, which may be years after the
-        times that the records give themselves.
+        times that the records give themselves. An end is the answer, as it is in Kafka, where many batches
+        follow it without such a record: the search holds the partition's lock.
         """
         return self._first_from(timestamp_ms, log_start_offset, with_ends=False)
 
@@ -80,17 +83,25 @@ class SegmentSearch:
     def _first_from(
         self, timestamp_ms: int, log_start_offset: int, *, with_ends: bool
     ) -> tuple[int, int] | None:
+        first_end: tuple[int, int] | None = None
+        passed = 0
         for segment in self._segments[self.index_of(log_start_offset) :]:
             if segment.greatest_timestamp()[0] < timestamp_ms:
                 continue
-            for position, header in segment.batches_from(timestamp_ms):
-                if header.is_control and not with_ends:
+            self._keep(segment)
+            for position, header in segment.headers_from_time(timestamp_ms):
+                passed += first_end is not None
+                if passed > MARKER_SEARCH_BATCHES_MAX:
+                    return first_end
+                if header.max_timestamp_ms < timestamp_ms or (header.is_control and first_end is not None):
                     continue
                 batch = segment.file.pread(header.size_bytes, position)
                 found = first_record_from(batch, header, timestamp_ms, log_start_offset)
-                if found is not None:
-                    self._keep(segment)
+                if found is None:
+                    continue
+                if with_ends or not header.is_control:
                     return found
+                first_end = found
         return None
 
     def aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:

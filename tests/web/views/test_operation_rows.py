@@ -1,11 +1,13 @@
 """Operations on brokers, as a view shows them."""
 
+from typing import Any
+
 from sparklog.web.views.operation_rows import operation_rows
 from sparklog.wire.messages.discovery.cluster_report import ReportedOperation, ReportedWait
 
 
-def operation(number: int, state: str = "running", **more: object) -> ReportedOperation:
-    return ReportedOperation(id_=number, state=state, **{"kind": "restart", **more})  # type: ignore[arg-type]
+def operation(number: int, state: str = "running", **more: Any) -> ReportedOperation:
+    return ReportedOperation(id_=number, state=state, **{"kind": "restart", **more})
 
 
 def test_those_under_way_come_first_and_then_the_last_that_ended() -> None:

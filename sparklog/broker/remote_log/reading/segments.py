@@ -32,6 +32,8 @@ ENTRIES_KEPT_MAX: Final = 100_000
 """Entries of all indexes that are kept: some 30 MB."""
 
 GAP_BYTES_MAX: Final = 262_144
+ENDS_PASSED_MAX: Final = 100
+"""Ends of transactions that a search by time passes over: each is read from the store."""
 """Most bytes between two bodies that are read and dropped, because a second request would take longer."""
 
 Read = Callable[[int, int], bytes]
@@ -136,7 +138,9 @@ class StoredSegments:
         return _run(chosen[: len(batches)], batches, segment.aborted)
 
     def first_of_time(self, wanted: HistoryTime) -> tuple[int, int] | None:
-        """See ``HistorySource``."""
+        """See ``HistorySource``. As on disk, an end of a transaction is the answer only where many follow."""
+        first_end: tuple[int, int] | None = None
+        ends = 0
         for segment in self.catalog.segments_from_time(
             wanted.topic_id, wanted.topic_partition, wanted.timestamp_ms
         ):
@@ -148,11 +152,16 @@ class StoredSegments:
                     continue
                 (batch,) = self._batches(segment, [entry])
                 header = parse_header(batch)
-                if header.is_control:  # as on disk
-                    continue
                 found = first_record_from(batch, header, wanted.timestamp_ms, wanted.start_offset)
-                if found is not None:
-                    return found if found[0] < wanted.end_offset else None
+                if found is None:
+                    continue
+                if found[0] >= wanted.end_offset:
+                    return None
+                if not header.is_control:
+                    return found
+                first_end, ends = first_end or found, ends + 1
+                if ends > ENDS_PASSED_MAX:
+                    return first_end
         return None
 
     def _entries(self, segment: StoredSegment) -> list[Entry]:

@@ -239,6 +239,12 @@ def test_a_search_by_time_passes_over_ends_of_transactions() -> None:
     assert first_of_time(shelf, 9_000) is None
 
 
+def test_a_search_by_time_reads_few_ends_of_transactions(monkeypatch) -> None:
+    monkeypatch.setattr(under_test, "ENDS_PASSED_MAX", 0)
+    assert first_of_time(Shelf(marker=1), 1_003) == (103, 1_003)
+    assert first_of_time(Shelf(marker=0), 1_002) == (100, 9_000)
+
+
 def test_a_search_by_time_reads_the_batches_alone_that_may_have_it() -> None:
     shelf = Shelf()
     assert first_of_time(shelf, 9_999) is None
