@@ -1,8 +1,8 @@
 """Groups without progress, and groups that lost what they had not read. PURE."""
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from sparklog.cli.cluster.doctor.doctor_check import Check
 from sparklog.cli.cluster.doctor.doctor_facts import ClusterFacts, LateGroup, Part
@@ -14,10 +14,10 @@ NAME: Final = "groups"
 
 
 def examine_groups(facts: ClusterFacts) -> Iterator[Finding]:
-    for found in (_standing, _reading_on, _abandoned):
-        groups = [one for one in facts.groups if one.late and _judge(one) is found]
+    for lag in (_STANDING, _READING_ON, _ABANDONED):
+        groups = [one for one in facts.groups if one.late and _lag_of(one) is lag]
         if groups:
-            yield found(groups, facts.options)
+            yield _late(lag, groups, facts.options)
     deleted = [one for one in facts.groups if one.deleted]
     for severity, groups in (
         (Severity.warning, [one for one in deleted if not _is_abandoned(one)]),
@@ -37,51 +37,54 @@ def examine_groups(facts: ClusterFacts) -> Iterator[Finding]:
         )
 
 
-_Found = Callable[[Sequence[LateGroup], str], Finding]
+class _Lag(NamedTuple):
+    """What is said of groups that lag in one way. ``remedy`` takes their names and the command's options."""
+
+    severity: Severity
+    value: str
+    harm: str
+    remedy: str
 
 
-def _judge(group: LateGroup) -> _Found:
+_STANDING: Final = _Lag(
+    Severity.warning,
+    "nothing was committed between two looks",
+    "results stand still, and retention may delete what has not been read",
+    "sparklog groups describe {names} {options} names the members: read their logs; a hanging transaction "
+    "comes first",
+)
+_READING_ON: Final = _Lag(
+    Severity.note,
+    "it reads on",
+    "results are late",
+    "sparklog groups describe {names} {options}; if the lag grows, more members, then more partitions",
+)
+_ABANDONED: Final = _Lag(
+    Severity.note,
+    "nobody reads",
+    "what retention deletes meanwhile is never read",
+    "start the consumers, or: sparklog groups delete {names} {options}",
+)
+
+
+def _lag_of(group: LateGroup) -> _Lag:
     if group.moved:
-        return _reading_on
-    return _abandoned if _is_abandoned(group) else _standing
+        return _READING_ON
+    return _ABANDONED if _is_abandoned(group) else _STANDING
 
 
 def _is_abandoned(group: LateGroup) -> bool:
     return group.group_state == EMPTY and not group.query
 
 
-def _reading_on(groups: Sequence[LateGroup], options: str) -> Finding:
+def _late(lag: _Lag, groups: Sequence[LateGroup], options: str) -> Finding:
     return Finding(
         NAME,
-        Severity.note,
+        lag.severity,
         _subject(groups),
-        f"{_unread(groups)}; it reads on",
-        "results are late",
-        f"sparklog groups describe {_words(groups)} {options}; if the lag grows, more members, "
-        "then more partitions",
-    )
-
-
-def _abandoned(groups: Sequence[LateGroup], options: str) -> Finding:
-    return Finding(
-        NAME,
-        Severity.note,
-        _subject(groups),
-        f"{_unread(groups)}; nobody reads",
-        "what retention deletes meanwhile is never read",
-        f"start the consumers, or: sparklog groups delete {_words(groups)} {options}",
-    )
-
-
-def _standing(groups: Sequence[LateGroup], options: str) -> Finding:
-    return Finding(
-        NAME,
-        Severity.warning,
-        _subject(groups),
-        f"{_unread(groups)}; nothing was committed between two looks",
-        "results stand still, and retention may delete what has not been read",
-        f"sparklog groups describe {_words(groups)} {options} names the members: read their logs; "
-        "a hanging transaction comes first",
+        f"{_unread(groups)}; {lag.value}",
+        lag.harm,
+        lag.remedy.format(names=_words(groups), options=options),
     )
 
 
