@@ -23,6 +23,8 @@ class Ended(NamedTuple):
     first_offset: int
     marker_offset: int
     is_commit: bool
+    records_end: int = 0
+    """Where its last batch of records ends, exclusive."""
 
     def overlaps(self, start: int, end: int) -> bool:
         """Whether a record of it or its marker may be in ``[start, end)``."""
@@ -40,6 +42,8 @@ class Replay:
     open: dict[int, int] = field(default_factory=dict)
     ended: list[Ended] = field(default_factory=list)
     _of_producers: dict[int, list[Ended]] = field(default_factory=dict)
+    _records_end: dict[int, int] = field(default_factory=dict)
+    """Of each open transaction, by producer id."""
 
     def take(self, entry: Entry, part: TransactionPart | None) -> Ended | None:
         """The next batch of the log; the transaction that it ends, if it ends one."""
@@ -48,11 +52,13 @@ class Replay:
         if part.end is None:
             if part.has_records and not part.is_control:
                 self.open.setdefault(entry.producer_id, entry.base_offset)
+                self._records_end[entry.producer_id] = entry.next_offset
             return None
         first = self.open.pop(entry.producer_id, None)
         if first is None:
             return None
-        ended = Ended(entry.producer_id, first, entry.base_offset, part.end.is_commit)
+        records_end = self._records_end.pop(entry.producer_id)
+        ended = Ended(entry.producer_id, first, entry.base_offset, part.end.is_commit, records_end)
         self.ended.append(ended)
         self._of_producers.setdefault(entry.producer_id, []).append(ended)
         return ended

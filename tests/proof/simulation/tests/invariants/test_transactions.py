@@ -248,12 +248,12 @@ class TestReaders:
             if wish != "open":
                 log.takes_marker(is_commit=wish == "commit")
 
-    def reads(self, *kept, end=4, aborted=((ID, 0),)):
+    def reads(self, *kept, start=0, end=4, aborted=((ID, 0),)):
         taken = [
             TakenBatch(entry, is_transactional=True, is_kept=is_kept)
-            for entry, is_kept in zip(self.batches, kept, strict=False)
+            for entry, is_kept in zip(self.batches[start:], kept, strict=False)
         ]
-        self.rules.on_committed_read(self.log.truth, 0, end, taken, aborted)
+        self.rules.on_committed_read(self.log.truth, start, end, taken, aborted)
 
     def test_who_passes_over_the_aborted_one_and_stops_before_the_open_one_breaks_no_rule(self):
         self.reads(False, True)
@@ -274,6 +274,18 @@ class TestReaders:
     def test_a_list_of_aborted_transactions_that_lacks_one_or_has_another_is_found(self, aborted):
         with broken("AbortedListsAreExact"):
             self.reads(False, True, aborted=aborted)
+
+    def test_a_list_may_lack_a_transaction_whose_records_are_all_deleted(self):
+        self.log.truth.deleted_end = 1
+        for aborted in ((), ((ID, 0),)):
+            self.reads(True, start=1, aborted=aborted)
+
+    @pytest.mark.parametrize(("start", "deleted_end"), [(1, 0), (0, 1)])
+    def test_a_list_that_lacks_it_while_a_log_may_have_them_is_found(self, start, deleted_end):
+        self.log.truth.deleted_end = deleted_end
+        kept = (False, True)[start:]
+        with broken("AbortedListsAreExact"):
+            self.reads(*kept, start=start, aborted=())
 
 
 def test_a_replay_knows_the_last_stable_offset_at_every_high_watermark():
