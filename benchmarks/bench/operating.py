@@ -155,7 +155,7 @@ def _beside_a_page(cluster: Sparklog, scale: Scale) -> dict[str, Figures]:
             page = searching_page(cluster.page_url, SEARCHED) if way == "with" else nullcontext()
             with page:
                 found["rate"][way].append(flood(cluster.bootstrap, FLOODED, PARTITIONS, scale.flood_s, {}))
-                found["gap"][way].append(_killed(cluster))
+                found["gap"][way].append(_killed(cluster, number))
             _hand_back(cluster)
             rate, gap = (found[name][way][-1] for name in ("rate", "gap"))
             say(f"operating, {way} a page: {rate:.1f} MB/s, gap {gap:.2f} s")
@@ -174,13 +174,17 @@ def _fill_up(cluster: Sparklog, partitions: int) -> None:
     _wait_all_in_sync(cluster)
 
 
-def _killed(cluster: Sparklog) -> float:
-    """The longest gap after SIGKILL of the broker that leads most; ends when all partitions are whole."""
+def _killed(cluster: Sparklog, number: int) -> float:
+    """The longest gap after SIGKILL of a broker that leads a third; ends when all partitions are whole.
+
+    Each pair has another broker: five deaths of one soon after its starts are a crash loop, and it rests.
+    """
     with SteadyLoad(cluster.bootstrap, TOPIC, PARTITIONS, PER_SECOND) as load:
         load.wait_acknowledged()
         time.sleep(SETTLE_S)
-        broker = _leading(cluster)
-        process = cluster.broker_pids()[broker]
+        processes = cluster.broker_pids()
+        broker = sorted(processes)[number % len(processes)]
+        process = processes[broker]
         began = time.monotonic()
         cluster.kill(broker)
         wait_until(

@@ -1,4 +1,4 @@
-"""What follows in the operations that are under way, from the image alone."""
+"""What follows in the operations that are under way, from the image, and from the pauses of restarts."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,6 +19,7 @@ from sparklog.core.controller.operations.operation_writes import (
     Wait,
     next_broker,
 )
+from sparklog.core.controller.operations.settling import Settling
 from sparklog.core.controller.state.applications import KnownBroker, host_of
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.state.leader_choice import hand_over
@@ -30,27 +31,29 @@ from sparklog.model.ids import BrokerId
 CRASH_LOOP = "crash loop"
 
 
-def next_operation(image: ClusterImage) -> tuple[Decision | None, Mapping[int, tuple[Wait, ...]]]:
+def next_operation(
+    image: ClusterImage, settling: Settling
+) -> tuple[Decision | None, Mapping[int, tuple[Wait, ...]]]:
     """The next write of the first operation that has one; and what the others wait for, by their id."""
     waits: dict[int, tuple[Wait, ...]] = {}
     for operation in sorted(image.operations.values(), key=lambda one: one.id):
         if not operation.is_running:
             continue
-        found = _advance(image, operation)
+        found = _advance(image, operation, settling)
         if isinstance(found, Decision):
             return found, waits
         waits[operation.id] = found
     return None, waits
 
 
-def _advance(image: ClusterImage, operation: Operation) -> Advance:
+def _advance(image: ClusterImage, operation: Operation, settling: Settling) -> Advance:
     match operation.kind:
         case OperationKind.start:
             return _start(image, operation)
         case OperationKind.stop:
             return _stop(image, operation)
         case OperationKind.restart:
-            return _restart(image, operation)
+            return _restart(image, operation, settling)
         case OperationKind.drain:
             return _drain(image, operation)
         case OperationKind.fill:
@@ -127,13 +130,16 @@ def _await_end(image: ClusterImage, broker: BrokerId) -> tuple[Wait, ...]:
     return ()
 
 
-def _restart(image: ClusterImage, operation: Operation) -> Advance:
+def _restart(image: ClusterImage, operation: Operation, settling: Settling) -> Advance:
     broker = operation.broker
     if broker is None:
         return not_full_again(image, operation, ()) or _done(image, operation)
     if operation.phase is Phase.begun:
         waits = not_full_again(image, operation, (broker,))
-        return waits or _begin_stop(image, operation, broker, Wish.stopped, together=())
+        if waits:
+            settling.start_again(operation)
+            return waits
+        return settling.wait(operation) or _begin_stop(image, operation, broker, Wish.stopped, together=())
     if operation.phase is Phase.starting:
         return _await_start(image, operation, broker)
     if broker in image.brokers:

@@ -3,7 +3,7 @@
 A look reads every partition, which takes tens of milliseconds if there are 10,000; and partitions change
 often while an operation waits for them. Therefore, after a look that found nothing to write, changes of
 partitions are looked at together, after a pause of many times a look. What changes of brokers, of their
-wishes and of operations is looked at at once.
+wishes and of operations is looked at at once, and so is what follows when a restart has paused.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from typing import Final
 from sparklog.core.controller.actions import Action, WakeAt
 from sparklog.core.controller.operations.advance import next_operation
 from sparklog.core.controller.operations.operation_writes import Wait
+from sparklog.core.controller.operations.settling import Settling
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.steps import Decision
 
@@ -36,14 +37,20 @@ class OperationLooks:
     """What that look saw of brokers and operations."""
     _is_awaited: bool = False
     """Whether a ``WakeAt`` for the end of the pause was given."""
+    _settling: Settling = field(default_factory=Settling)
+    _settled_ms: int | None = None
+    """The end of a restart's pause, for which a ``WakeAt`` was given."""
 
     def next(self, image: ClusterImage, now_ms: int) -> Decision | None:
         """The next write of an operation, if it is time to look and there is one."""
         brokers = _brokers_and_operations(image)
-        if now_ms < self.pause_until_ms and brokers == self._brokers:
+        settled_ms = self._settling.until_ms
+        is_settled = settled_ms is not None and now_ms >= settled_ms
+        if now_ms < self.pause_until_ms and brokers == self._brokers and not is_settled:
             self.is_due = True
             return None
-        found, waits = next_operation(image)
+        self._settling.begin_look(now_ms, {one.id for one in image.operations.values() if one.is_running})
+        found, waits = next_operation(image, self._settling)
         if waits != self.waits:
             image.changes += 1  # reports of the cluster show them
         if found is None:
@@ -55,18 +62,25 @@ class OperationLooks:
         return found
 
     def wake(self) -> list[Action]:
-        """How the machine is called at the end of a pause, in which something may have changed."""
-        if not self.is_due or self._is_awaited:
-            return []
-        self._is_awaited = True
-        return [WakeAt(self.pause_until_ms)]
+        """How the machine is called at the end of a pause: of looks, if something may have changed in it, and
+        of a restart.
+        """
+        calls: list[Action] = []
+        settled_ms = self._settling.until_ms
+        if settled_ms is not None and settled_ms != self._settled_ms:
+            calls.append(WakeAt(settled_ms))
+        self._settled_ms = settled_ms
+        if self.is_due and not self._is_awaited:
+            self._is_awaited = True
+            calls.append(WakeAt(self.pause_until_ms))
+        return calls
 
     def check_invariants(self, image: ClusterImage) -> None:
         """Nothing is left to write, and the waits are those of now, unless a look is due."""
         if self.is_due:
             assert self._is_awaited, "nothing ends the pause"
             return
-        found, waits = next_operation(image)
+        found, waits = next_operation(image, self._settling)
         assert found is None, found
         assert waits == self.waits, (waits, self.waits)
 

@@ -9,6 +9,7 @@ from sparklog.core.controller.commands.operation_commands import CancelOperation
 from sparklog.core.controller.events.cluster_event import ClusterEvent
 from sparklog.core.controller.events.event_log import EventLog
 from sparklog.core.controller.operation_kind import OperationKind
+from sparklog.core.controller.operations.settling import SETTLE_MS
 from sparklog.core.controller.state.applications import (
     Application,
     HostedBroker,
@@ -76,6 +77,11 @@ class Operators:
                 self.world.propose(
                     state.leader, *members, topic=partition.topic, partition=partition.partition
                 )
+
+    def settle(self, after_ms=SETTLE_MS):
+        """Time passes; by default that of a restart's pause between two brokers."""
+        self.world.now_ms += after_ms
+        return self.world.do(self.world.machine.on_tick(self.world.now_ms))
 
     # -- what is stored
 

@@ -86,6 +86,8 @@ def test_the_last_change_is_not_forgotten(world, operators, restarted):
         join(world, partition)
     assert operators.wish(2) == "serving"
     tick(world, PAUSE_MS)
+    assert operators.waits(restarted) == ["clients to connect to broker 1 again, for 2 s"]
+    operators.settle()
     assert operators.wish(2) == "stopped"
 
 

@@ -140,7 +140,13 @@ class Run:
         self.oracle = Oracle(self.world.zk)
 
     def step(self):
-        steps = [self.ask] * 5 + [self.obey] * 4 + [self.join] * 4 + [self.start_all] * 2
+        steps = (
+            [self.ask] * 5
+            + [self.obey] * 4
+            + [self.join] * 4
+            + [self.start_all] * 2
+            + [self.operators.settle] * 2
+        )
         steps += [self.crash, self.cancel, self.take_over, self.lose, self.topics]
         self.draw.choice(steps)()
         self.check_rates()
@@ -221,6 +227,7 @@ class Run:
             self.obey()
             self.start_all()
             self.join(share=1.0)
+            self.operators.settle()
         for operation in self.oracle.running():
             assert self.operators.waits(operation.id), f"{operation} waits without a word"
 
