@@ -33,9 +33,11 @@ from bench.scale import FULL, Scale, say
 from bench.security import security
 from bench.spark import Spark, form_of, has_connector
 from bench.spark_limits import spark
+from bench.tls_against_plain import tls
 from bench.transactions import transactions
 from bench.turns import Spent, Tally, found, in_turns, spending
 from bench.typed import typed
+from bench.typed_start import typed_start
 from bench.writes import writes
 
 PARTITIONS: Final = 4
@@ -330,6 +332,8 @@ PARTS: Final[dict[str, Callable[[Pair, Scale], PartResult]]] = {
     "transactions": transactions,
     "writes": writes,
     "typed": typed,
+    "typed_start": typed_start,
+    "tls": tls,
     "security": security,
     "memory": memory,
     "gaps": gaps,

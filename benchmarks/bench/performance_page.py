@@ -32,7 +32,17 @@ AIMED: Final = (
 """Work of the part ``spark``, how it is compared, and the least that it should come to."""
 
 OTHER_AIMS: Final = "other aims"
-WITH_AIMS: Final = ("producer", "clients", "groups", "typed", "security", "operating", "overview")
+WITH_AIMS: Final = (
+    "producer",
+    "clients",
+    "groups",
+    "typed",
+    "typed_start",
+    "tls",
+    "security",
+    "operating",
+    "overview",
+)
 """Parts whose rows say in their remarks what they should come to."""
 
 LATENCY: Final = "latency"

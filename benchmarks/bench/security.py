@@ -23,7 +23,6 @@ from bench.machine import CACHE, end, launch
 from bench.report import PartResult, Row
 from bench.scale import Scale, say
 from bench.secured_clusters import USER, add_user, administrator, as_user, secured_cluster, security_files
-from bench.tls_against_plain import tls_against_plain
 from bench.turns import pairs_row, ratio_row
 from sparklog.client.access_rules import create_rules
 from sparklog.client.cluster import ClusterClient
@@ -53,16 +52,13 @@ FLUSH_S: Final = 120.0
 
 
 def security(pair: Pair, scale: Scale) -> PartResult:
+    rows = _quotas(pair, scale)
+    pair.stop()  # the next clusters run alone
     with security_files() as files:
-        rows = tls_against_plain(pair, scale, files)
-        rows += _quotas(pair, scale)
-        pair.stop()  # the next clusters run alone
         rows += _rules_and_logins(scale, files)
     return PartResult(
         rows,
         [
-            "TLS: two clusters of each system side by side, TLS among brokers too; above 1 in the first "
-            "column it costs us less than Kafka.",
             "Quotas: of a client id, at one broker, after the first "
             f"{QUOTA_WARM_S:.0f} s; rules and logins: SCRAM over TLS, ours only.",
         ],

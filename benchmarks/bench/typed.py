@@ -21,7 +21,6 @@ from bench.spark_limits import TUNED
 from bench.spark_typed import PARQUET, SCHEMA
 from bench.turns import gain_row, quartile_of, ratio_row, spending
 from bench.typed_bytes import sent_mb
-from bench.typed_start import starts
 
 PARTITIONS: Final = 4
 ONE: Final = "x0"
@@ -212,7 +211,6 @@ def typed(pair: Pair, scale: Scale) -> PartResult:
         ),
     ]
     pair.stop()  # the next clusters start alone
-    rows += starts(scale)
     notes = [
         f"PySpark {spark.version}, local[2], {PARTITIONS} partitions, {scale.typed_rows:,} rows; "
         "Kafka tuned: batch.size 1 MB, linger 20 ms, lz4; with Kafka's defaults one round.",
