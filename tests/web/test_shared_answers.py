@@ -28,6 +28,16 @@ def test_an_answer_is_shared_until_it_is_old() -> None:
     assert shared.get("a", 100, lambda: next(made)) == 1
 
 
+def test_an_answer_that_is_much_work_is_kept_for_ten_times_as_long_as_it_took() -> None:
+    clock, made, worked_s = Clock(), iter(range(10)), iter([0.0, 1.0, 1.0, 1.01, 1.01, 1.01])
+    shared = SharedAnswers(clock, lambda: next(worked_s))  # type: ignore[arg-type]
+    answers = []
+    for now_ms in (0, 10_000, 10_001, 10_101, 10_102):
+        clock.now_ms = now_ms
+        answers.append(shared.get("a", 100, lambda: next(made)))
+    assert answers == [0, 0, 1, 1, 2]
+
+
 def test_those_who_ask_at_once_wait_for_one_answer() -> None:
     shared = SharedAnswers(Clock())  # type: ignore[arg-type]
     is_asking, may_answer = threading.Event(), threading.Event()

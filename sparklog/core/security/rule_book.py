@@ -2,7 +2,7 @@
 
 A question looks at three kinds of patterns: the name itself, ``*``, and the prefixes of the name. Prefixes
 are looked up by each length that a prefix has, so that a question takes as long with a hundred thousand
-rules as with ten.
+rules as with ten. What covers a name is remembered until the next change.
 
 Other threads may ask while one changes the book: each change replaces the rules of one pattern at once.
 """
@@ -37,6 +37,9 @@ IMPLYING: Final[Mapping[AclOperation, frozenset[AclOperation]]] = MappingProxyTy
 )
 """By operation, those whose allowance allows it too. A denial implies nothing."""
 
+REMEMBERED_MAX: Final = 10_000
+"""Names; with more of them all are forgotten, because strangers may ask for any name."""
+
 ByPrincipal = Mapping[str, tuple[Rule, ...]]
 
 
@@ -49,6 +52,10 @@ class RuleBook:
     _lengths: dict[ResourceType, tuple[int, ...]] = field(default_factory=dict)
     """The lengths of the prefixes that a type ever had."""
     _of_principal: dict[str, dict[Pattern, None]] = field(default_factory=dict)
+    _remembered: dict[tuple[ResourceType, str], tuple[ByPrincipal, ...]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """What covers a name, of those that were asked for since the last change."""
 
     def __len__(self) -> int:
         return len(self._rules)
@@ -74,6 +81,7 @@ class RuleBook:
             self._indexes.pop(pattern, None)
         for principal in {rule.principal for rule in before} - index.keys():
             self._of_principal[principal].pop(pattern, None)
+        self._remembered = {}  # last: who asks meanwhile puts what was found before into the old one
 
     def _note_length(self, pattern: Pattern) -> None:
         if pattern.kind is not PatternType.prefixed:
@@ -82,7 +90,17 @@ class RuleBook:
         if len(pattern.name) not in known:
             self._lengths[pattern.resource] = (*known, len(pattern.name))
 
-    def _covering(self, resource: ResourceType, name: str) -> Iterator[ByPrincipal]:
+    def _covering(self, resource: ResourceType, name: str) -> tuple[ByPrincipal, ...]:
+        remembered = self._remembered
+        found = remembered.get((resource, name))
+        if found is None:
+            found = tuple(self._look_up(resource, name))
+            if len(remembered) >= REMEMBERED_MAX:
+                remembered.clear()
+            remembered[resource, name] = found
+        return found
+
+    def _look_up(self, resource: ResourceType, name: str) -> Iterator[ByPrincipal]:
         indexes = self._indexes
         for literal in (name, EVERY_NAME):
             index = indexes.get(Pattern(resource, literal))
@@ -98,7 +116,7 @@ class RuleBook:
         self, principal: str, host: str, operation: AclOperation, resource: ResourceType, name: str
     ) -> bool | None:
         """Whether the rules allow it; None if no rule is about the resource. A denial beats any allowance."""
-        covering = list(self._covering(resource, name))
+        covering = self._covering(resource, name)
         if not covering:
             return None
         implying, is_allowed = IMPLYING[operation], False

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from sparklog.core.security.acl import AclOperation, ResourceType
-from sparklog.core.security.rule_book import RuleBook
+from sparklog.core.security.rule_book import REMEMBERED_MAX, RuleBook
 from sparklog.core.security.rules import ANYBODY, CLOSED, Pattern, PatternType, Permission, Rule
 
 ALICE, BOB, HOST = "User:alice", "User:bob", "10.0.0.1"
@@ -172,9 +172,33 @@ def test_a_question_takes_as_long_with_many_rules_as_with_few() -> None:
         best = []
         for _ in range(5):
             began = time.perf_counter()
-            for _ in range(2_000):
-                made.verdict("User:7", HOST, READ, TOPIC, "team-7-events")
+            for number in range(2_000):
+                made.verdict("User:7", HOST, READ, TOPIC, f"team-7-{number}")
             best.append(time.perf_counter() - began)
         return min(best)
 
     assert seconds(50_000) < 5 * seconds(10)
+
+
+def test_a_change_while_a_question_is_looked_up_is_not_missed_by_the_next_one() -> None:
+    made = book((SALES, Rule(ALICE, READ)))
+
+    class Asked(dict):  # type: ignore[type-arg]
+        def get(self, pattern: Pattern) -> object:
+            found = super().get(pattern)
+            if pattern == SALES:
+                made._indexes = dict(self)
+                made.put(SALES, frozenset({Rule(ALICE, READ, DENY)}))
+            return found
+
+    made._indexes = Asked(made._indexes)
+    assert verdict(made, READ, "sales") is True, "it began before the change"
+    assert verdict(made, READ, "sales") is False
+
+
+def test_names_that_strangers_ask_for_take_bounded_memory() -> None:
+    made = book((SALES, Rule(ALICE, READ)))
+    for number in range(REMEMBERED_MAX + 5):
+        verdict(made, READ, f"no-such-{number}")
+    assert len(made._remembered) == 5
+    assert verdict(made, READ, "sales") is True
