@@ -45,6 +45,9 @@ WITH_AIMS: Final = (
 )
 """Parts whose rows say in their remarks what they should come to."""
 
+CLAUSE: Final = ", "
+"""Between what was done and its circumstances, in a row's name."""
+
 LATENCY: Final = "latency"
 _SPELL: Final = re.compile(
     r"(?P<kind>.+), best spell .*: p50 (?P<p50>[\d,]+) ms, p99 (?P<p99>[\d,]+) ms; "
@@ -110,15 +113,18 @@ def _delays(part: Mapping[str, Any]) -> str:
 
 
 def _other_aims(kept: Mapping[str, Any]) -> str:
-    """Rows that miss the aim in their remark, by part; parts that were not measured are named."""
+    """Rows that miss the aim in their remark, in brief; parts that were not measured are named."""
     parts = list(filter(kept.__contains__, WITH_AIMS))
     aimed = [(part, row) for part in parts for row in _rows(kept, part) if aim_of(row)]
     missed = [(part, row) for part, row in aimed if not is_reached(row)]
     lines = [f"{len(aimed) - len(missed)} of {len(aimed)} are reached. Missed:", ""]
-    lines += ["| part | work | aim | found |", "|---|---|---:|---:|"]
-    for part, row in missed:
+    lines += ["| work | aim | found |", "|---|---:|---:|"]
+    clauses = [row.work.split(CLAUSE) for _, row in missed]
+    for clause, (_, row) in zip(clauses, missed, strict=True):
+        alike = sum(other[0] == clause[0] for other in clauses)
+        brief = clause[0] if alike == 1 else CLAUSE.join((clause[0], clause[-1]))
         busy = " (busy)" if row.busy else ""
-        lines.append(f"| {part} | {row.work} | {aim_of(row)} | {figure(judged(row))}{busy} |")
+        lines.append(f"| {brief} | {aim_of(row)} | {figure(judged(row))}{busy} |")
     missing = [part for part in WITH_AIMS if part not in kept]
     notes = [NOT_YET.format(part=" ".join(missing))] if missing else []
     return "\n".join(notes if len(missing) == len(WITH_AIMS) else [*lines, *([""] if notes else []), *notes])

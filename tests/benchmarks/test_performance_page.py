@@ -75,26 +75,31 @@ def test_parts_with_aims_in_their_remarks_are_drawn_and_missing_ones_named(
     rows = [
         {"work": "write", "unit": "rows/s", "ours": 600.0, "kafka": 100.0, "note": "aim ≥ 5"},
         {
-            "work": "bytes",
+            "work": "bytes, 20 columns, of brokers",
             "unit": "ratio",
             "ours": 0.2,
             "note": "2 MB against 10 MB; aim ≤ 0.1",
             "busy": "today",
         },
+        {"work": "bytes, 20 columns, of Spark", "unit": "ratio", "ours": 0.3, "note": "aim ≤ 0.1"},
+        {"work": "start, 200 columns", "unit": "ratio", "ours": 1.3, "note": "aim ≤ 1.1"},
         {"work": "beside Parquet", "unit": "ratio", "ours": 0.2},
     ]
     kept = {name: {"rows": [], "notes": [], "stamp": ""} for name in ("layers", "typed")}
     kept["typed"]["rows"] = rows
     drawn = page("<!-- drawn: other aims -->\nold\n<!-- end -->\n", kept)
     assert drawn.splitlines()[1:-1] == [
-        "1 of 2 are reached. Missed:",
+        "1 of 4 are reached. Missed:",
         "",
-        "| part | work | aim | found |",
-        "|---|---|---:|---:|",
-        "| typed | bytes | ≤ 0.1 | 0.200 (busy) |",
+        "| work | aim | found |",
+        "|---|---:|---:|",
+        "| bytes, of brokers | ≤ 0.1 | 0.200 (busy) |",
+        "| bytes, of Spark | ≤ 0.1 | 0.300 |",
+        "| start | ≤ 1.1 | 1.30 |",
         "",
         "Not measured yet: "
-        "`make bench BENCH_OPTIONS='producer clients groups security operating overview --write'` does.",
+        "`make bench BENCH_OPTIONS='producer clients groups typed_start tls security operating overview "
+        "--write'` does.",
     ]
 
 
