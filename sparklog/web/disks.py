@@ -54,9 +54,9 @@ class Disk:
         }
 
 
-def disks_of(cluster: ClusterClient, brokers: Iterable[int]) -> list[Disk]:
-    """Those of these brokers, as far as they answer in time."""
-    found = ask_each(brokers, lambda broker: _disks_of_one(cluster, broker))
+def disks_of(cluster: ClusterClient, brokers: Iterable[int], *, with_replicas: bool = True) -> list[Disk]:
+    """Those of these brokers, as far as they answer in time; without ``with_replicas`` the disks alone."""
+    found = ask_each(brokers, lambda broker: _disks_of_one(cluster, broker, with_replicas=with_replicas))
     return [disk for broker in sorted(found) for disk in found[broker]]
 
 
@@ -77,8 +77,10 @@ def ask_each(brokers: Iterable[int], ask: Callable[[int], T]) -> dict[int, T]:
         return {broker: found for broker, found in answers if found is not None}
 
 
-def _disks_of_one(cluster: ClusterClient, broker: int) -> list[Disk]:
-    directories = ClusterChanges(cluster).describe_log_dirs(broker, timeout_ms=ANSWER_TIMEOUT_MS)
+def _disks_of_one(cluster: ClusterClient, broker: int, *, with_replicas: bool) -> list[Disk]:
+    directories = ClusterChanges(cluster).describe_log_dirs(
+        broker, with_replicas=with_replicas, timeout_ms=ANSWER_TIMEOUT_MS
+    )
     setting = int(describe_broker(cluster, broker, timeout_ms=ANSWER_TIMEOUT_MS)[FREE_MIN_BYTES].value)
     return [_disk(broker, path, directory, setting) for path, directory in directories.items()]
 

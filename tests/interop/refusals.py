@@ -30,6 +30,8 @@ OWN_NAMES: dict[tuple[str, str], tuple[str, ...]] = {
     **{(f"Java {release}", "FENCED_INSTANCE_ID"): ("CommitFailedException",) for release in JAVA_RELEASES},
     ("confluent-kafka", "PRODUCER_FENCED"): ("_FENCED",),
     ("aiokafka", "PRODUCER_FENCED"): ("ProducerFenced",),
+    # it drops what it would commit, without a word, if its heartbeat learns first that it was evicted
+    ("sarama", "UNKNOWN_MEMBER_ID"): ("NOT_CONFIRMED",),
     ("kafka-python 2", "TOPIC_AUTHORIZATION_FAILED"): ("KafkaTimeoutError",),
     ("kafka-go", "TOPIC_AUTHORIZATION_FAILED"): ("UNKNOWN_TOPIC_OR_PARTITION",),
     ("kafkajs", "GROUP_AUTHORIZATION_FAILED"): ("KafkaJSGroupCoordinatorNotFound",),

@@ -25,7 +25,7 @@ def overview(viewer: Viewer, _: Question) -> dict[str, object]:
     except ClusterUnavailable as error:
         facts = Facts(None, viewer.options, silence=str(error))
         return {"verdict": asdict(verdict_of(facts)), "page_release": sparklog.__version__}
-    disks = known_disks(viewer)
+    disks = _disks_alone(viewer)
     facts = Facts(report, viewer.options, losses=_losses(viewer), disks=disks)
     return {
         "verdict": asdict(verdict_of(facts)),
@@ -56,15 +56,20 @@ def known_disks(viewer: Viewer) -> list[Disk]:
     """The disks of all brokers that serve, and the logs on them, as they were some seconds ago at most; none
     if nobody says which brokers there are, or not to this user.
     """
+    return viewer.shared.get("disks", SLOW_MS, lambda: _ask_for_disks(viewer, with_replicas=True))
 
-    def ask() -> list[Disk]:
-        try:
-            brokers = serving_brokers(viewer.report())
-        except (KafkaError, ClusterUnavailable):
-            return []
-        return disks_of(viewer.cluster, brokers)
 
-    return viewer.shared.get("disks", SLOW_MS, ask)
+def _disks_alone(viewer: Viewer) -> list[Disk]:
+    """The same without the logs, of which a broker may have ten thousand."""
+    return viewer.shared.get("disks alone", SLOW_MS, lambda: _ask_for_disks(viewer, with_replicas=False))
+
+
+def _ask_for_disks(viewer: Viewer, *, with_replicas: bool) -> list[Disk]:
+    try:
+        brokers = serving_brokers(viewer.report())
+    except (KafkaError, ClusterUnavailable):
+        return []
+    return disks_of(viewer.cluster, brokers, with_replicas=with_replicas)
 
 
 def serving_brokers(report: ClusterReportResponse) -> list[int]:
@@ -108,4 +113,5 @@ def _fullest(disks: list[Disk]) -> dict[str, object] | None:
     if not known:
         return None
     fullest = max(known, key=lambda disk: disk.used_share)
-    return {**fullest.as_json(), "used_share": fullest.used_share}
+    named = ("broker_id", "log_dir", "total_bytes", "free_bytes", "floor_bytes", "used_share")
+    return {name: getattr(fullest, name) for name in named}
