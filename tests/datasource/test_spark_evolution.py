@@ -140,6 +140,7 @@ def test_a_query_that_was_planned_keeps_its_columns_and_one_that_starts_has_the_
     assert sorted(map(tuple, late.collect())) == [(1, 0.5, (2, None), None), (2, 0.25, (3, "c"), 7)]
 
 
+@pytest.mark.proof
 def test_a_value_that_a_running_query_cannot_hold_fails_it_with_column_and_value(
     cluster: InProcessCluster,
     read_stream: Callable[..., Any],
@@ -189,6 +190,7 @@ def test_a_frame_that_was_loaded_before_a_change_is_loaded_again(
     assert "no column x in topic 'evolution-loaded', which has id" in refused(early.collect)
 
 
+@pytest.mark.proof
 def test_merge_schema_adds_the_frames_columns_and_widens(
     spark: Any, cluster: InProcessCluster, append: Callable[..., None], read: Callable[..., Any]
 ) -> None:

@@ -267,6 +267,7 @@ def test_a_log_is_not_overwritten(values: Frames, append: Append) -> None:
         append(values("a"), "t", mode="overwrite")
 
 
+@pytest.mark.proof
 @pytest.mark.every_spark
 def test_rows_need_a_topic(values: Frames, append: Append) -> None:
     with pytest.raises(Exception, match="'topic' not found among value"):
@@ -275,6 +276,7 @@ def test_rows_need_a_topic(values: Frames, append: Append) -> None:
         append(values("a").selectExpr("value", "string(null) topic"))
 
 
+@pytest.mark.proof
 @pytest.mark.every_spark
 @pytest.mark.parametrize(
     ("options", "message"),

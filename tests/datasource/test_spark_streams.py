@@ -22,6 +22,7 @@ WITHOUT_MARKERS = {"delivery": "at-least-once"}
 """Of tests that count offsets."""
 
 
+@pytest.mark.proof
 @pytest.mark.every_spark
 def test_limits_are_kept_by_available_now_and_ignored_by_once(
     spark: Any, read_stream: Frames, append: Append, tmp_path: Path
@@ -110,6 +111,7 @@ def test_a_stream_is_written_and_complete_mode_appends(
     assert sorted(tuple(row) for row in rows) == [("0", "25"), ("0", "50"), ("1", "25"), ("1", "50")]
 
 
+@pytest.mark.proof
 @pytest.mark.every_spark
 def test_a_deleted_topic_fails_the_query_or_is_passed_over(
     cluster: InProcessCluster, values: Frames, read_stream: Frames, append: Append, tmp_path: Path
@@ -128,6 +130,7 @@ def test_a_deleted_topic_fails_the_query_or_is_passed_over(
     assert sink.all[2:] == ["more"]
 
 
+@pytest.mark.proof
 @pytest.mark.every_spark
 @pytest.mark.parametrize(
     "later",
@@ -180,6 +183,7 @@ def test_deleted_records_are_told_with_their_range_and_the_reason(
     assert sink.all == [str(i) for i in range(4, 10)]
 
 
+@pytest.mark.proof
 @pytest.mark.every_spark
 def test_a_checkpoint_of_an_earlier_release_goes_on(
     cluster: InProcessCluster, read_stream: Frames, tmp_path: Path
@@ -201,6 +205,7 @@ def test_a_checkpoint_of_an_earlier_release_goes_on(
     assert sink.all == ["a", "b", "c"]
 
 
+@pytest.mark.proof
 @pytest.mark.every_spark
 @pytest.mark.parametrize(
     ("options", "message"),

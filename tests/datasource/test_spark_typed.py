@@ -141,6 +141,7 @@ def test_a_topic_is_made_with_the_frames_columns_and_later_writes_fit(
     ]
 
 
+@pytest.mark.proof
 def test_what_does_not_fit_is_refused_before_a_row_is_written(
     spark: Any, cluster: InProcessCluster, append: Callable[..., None], read: Callable[..., Any]
 ) -> None:
@@ -174,6 +175,7 @@ def test_what_does_not_fit_is_refused_before_a_row_is_written(
     assert "is typed, and column 'topic' names it" in refused(lambda: append(named))
 
 
+@pytest.mark.proof
 def test_reads_of_topics_that_do_not_go_together_are_refused(
     cluster: InProcessCluster, read: Callable[..., Any]
 ) -> None:

@@ -62,6 +62,7 @@ def test_drawn_conditions_keep_the_rows_that_spark_keeps(
     assert [row[ROW] for row in frame.where(text).select(ROW).orderBy(ROW).collect()] == ours
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     "condition",
     [
@@ -99,6 +100,7 @@ def passed_over(cluster: InProcessCluster) -> int:
     return sum(broker.body.context.conversions.passed_over for broker in cluster.brokers.values())
 
 
+@pytest.mark.proof
 def test_a_stream_keeps_its_condition_through_a_change_of_names(
     cluster: InProcessCluster, read_stream: Callable[..., Any], tmp_path: Any
 ) -> None:
@@ -125,6 +127,7 @@ def test_a_stream_keeps_its_condition_through_a_change_of_names(
     ] == [2, 3]
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("topic", "condition", "words"),
     [

@@ -113,6 +113,7 @@ def test_what_is_written_is_read(api_key: int, version: int, direction: Directio
         assert decode_body(type(message), version, read_parts(encode_body(message, version))) == message
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("api_key", "version", "direction"), [case for case in CASES if case.values[0] not in OWN_VERSIONS]
 )

@@ -52,8 +52,10 @@ def line_about(servers: str) -> str:
     return line
 
 
-@pytest.mark.usefixtures("early")
-def test_a_port_that_refuses_is_told_of_while_the_client_goes_on_trying() -> None:
+def test_a_port_that_refuses_is_told_of_while_the_client_goes_on_trying(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "REPORTED_AFTER_S", 1.0)  # the first attempt has failed by then
     with socket.socket() as taken:  # it does not listen, and nobody else can take its port
         taken.bind(("127.0.0.1", 0))
         servers = f"127.0.0.1:{taken.getsockname()[1]}"

@@ -130,7 +130,7 @@ def test_a_move_under_way_is_watched_verified_and_taken_back(administer, cluster
     ran = administer("reassign cancel")
     assert ran.status == DONE
     assert ran.out.startswith(f"events-0: cancelled; the copies on brokers [{new}] go, {sorted(topic)} stay")
-    assert cluster.partitions("events")[0].replicas == topic
+    until(lambda: cluster.partitions("events")[0].replicas == topic, "brokers to know the old replicas")
     assert list(cluster.admin.topic_configs(["events"])["events"]) == [
         "leader.replication.throttled.replicas"
     ]

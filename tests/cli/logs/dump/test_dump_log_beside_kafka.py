@@ -24,7 +24,7 @@ from sparklog.wire.coordinator_records.group_offsets import GroupOffsetsCodec
 from sparklog.wire.coordinator_records.transaction_state import TransactionStateCodec
 from tests.wire.coordinator_records import golden, golden_transactions
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.integration, pytest.mark.proof, pytest.mark.timeout(240)]
 
 Dump = Callable[..., Any]
 FIRST = "00000000000000000000"
