@@ -210,7 +210,6 @@ def typed(pair: Pair, scale: Scale) -> PartResult:
             at_least(10),
         ),
     ]
-    pair.stop()  # the next clusters start alone
     notes = [
         f"PySpark {spark.version}, local[2], {PARTITIONS} partitions, {scale.typed_rows:,} rows; "
         "Kafka tuned: batch.size 1 MB, linger 20 ms, lz4; with Kafka's defaults one round.",
