@@ -67,6 +67,7 @@ class LoopDisk:
         self.point = point
         self._mebibytes = mebibytes
         self._inside = inside
+        self._is_filled = self._is_frozen = False
 
     @property
     def seen(self) -> Path:
@@ -139,7 +140,13 @@ class LoopDisk:
         return sorted(found)
 
     def fill(self) -> None:
-        """Take all that is free, to the last block."""
+        """Take all that is free, to the last block.
+
+        BlockingIOError on a frozen disk: we would wait for our own ``thaw``.
+        """
+        if self._is_frozen:
+            raise BlockingIOError(f"{self.image} is frozen, and cannot be filled")
+        self._is_filled = True
         descriptor = os.open(self.seen / _HOG, os.O_WRONLY | os.O_CREAT)
         try:
             piece = 1 << 28
@@ -157,15 +164,23 @@ class LoopDisk:
     def free(self) -> None:
         """Give back what ``fill`` took."""
         (self.seen / _HOG).unlink(missing_ok=True)
+        self._is_filled = False
 
     def freeze(self) -> None:
-        """Every write waits, and every sync, until ``thaw``; even SIGKILL waits."""
+        """Every write waits, and every sync, until ``thaw``; even SIGKILL waits.
+
+        BlockingIOError on a disk that was filled: ``free`` would wait, too.
+        """
+        if self._is_filled:
+            raise BlockingIOError(f"{self.image} is filled, and cannot be frozen")
+        self._is_frozen = True
         self._call("fsfreeze", "-f", str(self.point))
 
     def thaw(self) -> None:
         """Doing it to a disk that is not frozen is harmless."""
         with contextlib.suppress(ToolFailed):
             self._call("fsfreeze", "-u", str(self.point))
+        self._is_frozen = False
 
     def break_down(self) -> None:
         """An error of the file system's own: it becomes read-only, under everyone who has it open."""

@@ -119,6 +119,19 @@ def test_a_frozen_disk_keeps_a_write_waiting_until_it_thaws(disk):
     writer.join()
 
 
+def test_no_disk_is_frozen_and_filled_at_once_or_the_faults_would_wait_for_each_other(disk):
+    disk.freeze()
+    with pytest.raises(BlockingIOError, match="frozen"):
+        disk.fill()
+    disk.thaw()
+    disk.fill()
+    with pytest.raises(BlockingIOError, match="filled"):
+        disk.freeze()
+    disk.free()
+    disk.freeze()
+    disk.thaw()
+
+
 def test_a_disk_that_breaks_down_is_read_only_until_it_is_repaired(disk):
     write(disk.seen / "file", b"x", sync=True)
     disk.break_down()
